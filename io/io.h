@@ -1,0 +1,101 @@
+/* Reading and writing files. hdf5.h is included only inside io/. */
+#ifndef ASPARSE_IO_H
+#define ASPARSE_IO_H
+
+#include "base/comm.h"
+#include "base/csr.h"
+#include "base/dense.h"
+#include "base/shard.h"
+
+/* ---- paths --------------------------------------------------------------------------------- */
+
+/* "file.h5::/group" → file and object; object is "" when the path names none. Caller frees both. */
+asparse_status asparse_path_split(const char *path, char **file, char **object);
+
+/* ---- sparse matrices ----------------------------------------------------------------------- */
+
+/* Collective. Reads an HDF5 sparse matrix in the Binsparse CSR layout: rank r of p gets a slab of
+ * consecutive rows with near-equal entries, checked (pointers monotone, indices in range, no more
+ * entries declared than stored, memory budgeted before allocation), expanded to general structure,
+ * sorted, duplicates summed. dtype: fp32 files give fp32, all others fp64 (integers, bool). Reads
+ * hyperslabs, collectively where HDF5 is parallel. source may be NULL. */
+ASPARSE_API asparse_status asparse_csr_read(asparse_comm *comm, const char *path, asparse_csr **a,
+                                            asparse_source *source);
+
+/* Collective. Writes the slabs of all ranks, in rank order, as one Binsparse CSR matrix: uint64 or the
+ * narrowest sufficient index type, values of a's dtype (value_type "pattern": iso values of 1).
+ * A temporary name in the same folder, fsync, rename: the file is whole or absent. */
+ASPARSE_API asparse_status asparse_csr_write(asparse_comm *comm, const char *path, const asparse_csr *a,
+                                             const char *value_type, const asparse_provenance *provenance);
+
+/* Local. Reads a Matrix Market file (.mtx, gzip detected by content, "-" = standard input) on all
+ * threads into one slab with every row. Coordinate and array; real, double, integer, pattern;
+ * general, symmetric, skew-symmetric, hermitian (= symmetric when real). Complex: ERR_DATA naming
+ * it. Expanded, sorted, duplicates summed. */
+ASPARSE_API asparse_status asparse_mtx_read(const char *path, asparse_csr **a, asparse_source *source);
+
+/* ---- dense matrices ------------------------------------------------------------------------ */
+
+/* Collective. Shape of a dense dataset: a 2-D HDF5 dataset (rows × columns), a 1-D one (one
+ * column), or a Binsparse DMATR/DVEC group. */
+ASPARSE_API asparse_status asparse_dense_shape(asparse_comm *comm, const char *path, int64_t *m, int64_t *n,
+                                               asparse_dtype *dtype);
+/* Collective. Rows row_begin … row_begin+a->m-1 of it into a (created by the caller, any dtype). */
+ASPARSE_API asparse_status asparse_dense_read(asparse_comm *comm, const char *path, int64_t row_begin,
+                                              asparse_dense *a);
+/* Collective: true on all ranks when the HDF5 file holds such an object. */
+ASPARSE_API asparse_status asparse_object_exists(asparse_comm *comm, const char *file, const char *object,
+                                                 bool *exists);
+
+/* Collective. Writes m_global × n as Binsparse DMATR at the root of a new file; each rank gives rows
+ * row_begin … row_begin+a->m-1. Parallel HDF5: collective hyperslabs; serial: rank 0 receives slabs
+ * and writes. Temporary name, fsync, rename. */
+ASPARSE_API asparse_status asparse_dense_write(asparse_comm *comm, const char *path, int64_t m_global,
+                                               int64_t row_begin, const asparse_dense *a,
+                                               const asparse_provenance *provenance);
+
+/* ---- partitioned matrices ------------------------------------------------------------------ */
+
+/* One part of a partitioned matrix, as a rank holds it. Pointers are borrowed when writing and
+ * owned by the caller after reading. */
+typedef struct asparse_part {
+  int64_t m_local, k_local;        /* own rows of A and C; own rows of B */
+  int64_t n_halo;                  /* columns of offd */
+  asparse_local_csr *diag, *offd;  /* own columns; halo columns */
+  asparse_shard *diag_shard, *offd_shard; /* NULL when the format is CSR */
+  int64_t *col_map_offd;           /* [n_halo] global column (new order) of each offd column */
+  int64_t *row_map;                /* [m_local] original row of each own row; NULL if not permuted */
+} asparse_part;
+
+typedef struct asparse_part_header {
+  int parts;
+  int64_t m, k, nnz;
+  asparse_dtype dtype;
+  asparse_partition_method method;
+  asparse_format format;
+  int32_t unit;
+  int64_t *row_starts, *col_starts; /* [parts + 1] */
+  uint64_t matrix_hash;
+  double build_seconds;             /* partitioning and building that loading saves */
+  double imbalance;
+} asparse_part_header;
+
+/* Collective. Begins a new partition file under a temporary name; then parts in any order, each part
+ * by one rank, in rounds: every rank calls write_part equally often, with part = -1 when it has none;
+ * end makes the file appear. Serial HDF5: ranks take turns. */
+typedef struct asparse_part_writer asparse_part_writer;
+asparse_status asparse_part_writer_begin(asparse_comm *comm, const char *path, const asparse_part_header *header,
+                                         const asparse_provenance *provenance, asparse_part_writer **writer);
+asparse_status asparse_part_writer_add(asparse_part_writer *writer, int part, const asparse_part *data);
+asparse_status asparse_part_writer_end(asparse_part_writer **writer, asparse_status so_far);
+
+/* Collective: is this a partition file? Every rank learns. Then the header (ERR_USAGE naming both
+ * numbers and the remedy when parts ≠ comm->size), and this rank's part, checked. */
+asparse_status asparse_part_file_detect(asparse_comm *comm, const char *path, bool *is_part_file);
+asparse_status asparse_part_header_read(asparse_comm *comm, const char *path, asparse_part_header *header);
+asparse_status asparse_part_read(asparse_comm *comm, const char *path, const asparse_part_header *header,
+                                 int part, asparse_part *data);
+void asparse_part_header_free(asparse_part_header *header);
+void asparse_part_free(asparse_part *part);
+
+#endif

@@ -1,0 +1,141 @@
+/* asparse: C = A·B, sparse A, dense B, on any number of MPI ranks.
+ *
+ *   MPI_Init(&argc, &argv);
+ *   asparse_comm *comm = NULL;
+ *   asparse_csr *slab = NULL;
+ *   asparse_matrix *a = NULL;
+ *   asparse_plan *plan = NULL;
+ *   asparse_dense *b = NULL, *c = NULL;
+ *   asparse_options options = asparse_options_default();
+ *   asparse_status s = asparse_comm_create(&comm, MPI_COMM_WORLD);
+ *   if (!s) s = asparse_csr_read(comm, "matrix.h5", &slab, NULL);
+ *   if (!s) s = asparse_matrix_create(comm, &slab, &options, 128, &a);
+ *   if (!s) s = asparse_plan_create(a, &options, 128, &plan);
+ *   if (!s) s = asparse_plan_operands(plan, &b, &c);
+ *   if (!s) asparse_matrix_fill_random(a, b, 42);
+ *   if (!s) s = asparse_plan_execute(plan, b, c);
+ *   if (s) fprintf(stderr, "%s\n", asparse_error_message());
+ *   asparse_dense_destroy(&b), asparse_dense_destroy(&c);
+ *   asparse_plan_destroy(&plan), asparse_matrix_destroy(&a);
+ *   asparse_csr_destroy(&slab), asparse_comm_destroy(&comm);
+ *   MPI_Finalize();
+ *
+ * Collective functions are called by every rank of the communicator and return the same status on all of
+ * them; after a failure asparse_error_message() says what happened, on which rank, and what to do. Destroy
+ * functions accept NULL and set the pointer to NULL. Functions are not reentrant across threads.
+ */
+#ifndef ASPARSE_H
+#define ASPARSE_H
+
+#include <mpi.h>
+
+#include "asparse_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct asparse_comm asparse_comm;     /* ranks that work together */
+typedef struct asparse_matrix asparse_matrix; /* A, distributed by rows */
+typedef struct asparse_plan asparse_plan;     /* everything prepared to multiply A by n columns */
+
+typedef struct asparse_options {
+  asparse_partition_method partition;
+  asparse_format format;
+  int32_t unit; /* window height (8, 16, 32, 64) or block size (16, 32, 64); 0: chosen */
+  asparse_exchange_mode exchange;
+  asparse_backend_kind backend;
+  asparse_dtype precision;
+  bool own_precision; /* true: precision is the matrix's own type, the field above is ignored */
+  bool keep_csr;      /* keep A beside its shards, as asparse_verify needs it */
+} asparse_options;
+
+/* contiguous, auto, auto, auto, the matrix's own precision, keep_csr. */
+ASPARSE_API asparse_options asparse_options_default(void);
+
+/* Seconds of the slowest phase parts on this rank, and what was moved. */
+typedef struct asparse_stats {
+  double build_seconds;   /* plan: choosing and building shards, exchange lists */
+  double total_seconds;   /* last execute: whole */
+  double pack_seconds;    /* last execute: posting messages and packing B rows */
+  double diag_seconds;    /* last execute: own columns, while the halo travels */
+  double exposed_seconds; /* last execute: waiting for the halo after the local part */
+  double offd_seconds;    /* last execute: halo columns */
+  int64_t bytes_sent, bytes_received; /* per execute */
+  int64_t halo_rows;                  /* rows of B received */
+  int64_t shard_bytes, csr_bytes, halo_bytes;
+  asparse_exchange_mode exchange;
+  asparse_format format, offd_format;
+  int32_t unit, offd_unit;
+  int64_t nnz, stored; /* this rank's entries, without and with padding */
+  double predicted_seconds; /* of the local work, by the cost model */
+  bool ready_shards; /* loaded, not built */
+  const char *backend;
+} asparse_stats;
+
+typedef struct asparse_verification {
+  bool passed;
+  int64_t rows_checked;      /* by Freivalds, all ranks */
+  int64_t elements_checked;  /* one by one, all ranks */
+  int64_t rows_unchecked;    /* rows with Inf or NaN beyond the number checked one by one */
+  double worst_bound_ratio;  /* largest |error| / rigorous bound; ≤ 1 */
+  double worst_detect_ratio; /* largest |error| / probabilistic threshold; ≤ 1 unless excused */
+  double max_relative_error; /* largest |error| / (|A||B|) over elements checked */
+  int64_t failed_row;        /* original number of a failing row, -1 if none */
+} asparse_verification;
+
+/* Collective. Duplicates the MPI communicator. */
+ASPARSE_API asparse_status asparse_comm_create(asparse_comm **comm, MPI_Comm mpi);
+ASPARSE_API void asparse_comm_destroy(asparse_comm **comm);
+
+/* Collective. Each rank reads a slab of rows of the matrix at "file.h5" or "file.h5::/group"; see io/io.h. */
+ASPARSE_API asparse_status asparse_csr_read(asparse_comm *comm, const char *path, asparse_csr **a,
+                                            asparse_source *source);
+ASPARSE_API void asparse_csr_destroy(asparse_csr **a);
+
+/* Collective. Partitions, moves rows to their ranks, and splits them into own and halo columns. Takes
+ * *slab (freed, set to NULL). n: dense columns that the cost of a row is predicted for. */
+ASPARSE_API asparse_status asparse_matrix_create(asparse_comm *comm, asparse_csr **slab,
+                                                 const asparse_options *options, int64_t n,
+                                                 asparse_matrix **a);
+ASPARSE_API void asparse_matrix_destroy(asparse_matrix **a);
+
+/* Local. Rows of C and of B this rank owns, and their global numbers: row i of C is original row
+ * asparse_matrix_row(a, i); row i of B is original row asparse_matrix_b_row(a, i). */
+ASPARSE_API int64_t asparse_matrix_local_rows(const asparse_matrix *a);
+ASPARSE_API int64_t asparse_matrix_local_b_rows(const asparse_matrix *a);
+ASPARSE_API int64_t asparse_matrix_row(const asparse_matrix *a, int64_t i);
+ASPARSE_API int64_t asparse_matrix_b_row(const asparse_matrix *a, int64_t i);
+
+/* Local. Fills this rank's rows of B with numbers in [-1, 1) that depend on seed and position alone. */
+ASPARSE_API void asparse_matrix_fill_random(const asparse_matrix *a, asparse_dense *b, uint64_t seed);
+
+/* Collective. Builds shards and exchange lists for B with n columns. The plan borrows a. */
+ASPARSE_API asparse_status asparse_plan_create(asparse_matrix *a, const asparse_options *options, int64_t n,
+                                               asparse_plan **plan);
+ASPARSE_API void asparse_plan_destroy(asparse_plan **plan);
+
+/* Local. Allocates this rank's rows of B and C in the plan's types; the caller destroys them. */
+ASPARSE_API asparse_status asparse_plan_operands(const asparse_plan *plan, asparse_dense **b, asparse_dense **c);
+ASPARSE_API void asparse_dense_destroy(asparse_dense **a);
+
+/* Collective. C = A·B. b and c are this rank's rows, of the plan's types, with n columns and any ld.
+ * Allocates nothing; overwrites C whatever it held. */
+ASPARSE_API asparse_status asparse_plan_execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c);
+ASPARSE_API void asparse_plan_stats(const asparse_plan *plan, asparse_stats *stats);
+
+/* Collective, after execute with the same b and c. Checks C against A and B in fp64: A(Bx) = Cx for a
+ * random ±1 vector x over all rows (Freivalds 1977), and a sample of rows element by element.
+ * ERR_VERIFY when C is wrong; *verification is filled in either case, the same on every rank. */
+ASPARSE_API asparse_status asparse_verify(asparse_plan *plan, const asparse_dense *b, const asparse_dense *c,
+                                          uint64_t seed, asparse_verification *verification);
+
+ASPARSE_API const char *asparse_version(void); /* "0.1.0" */
+ASPARSE_API const char *asparse_error_message(void);
+ASPARSE_API const char *asparse_status_name(asparse_status status);
+ASPARSE_API int asparse_exit_code(asparse_status status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

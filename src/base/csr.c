@@ -1,0 +1,180 @@
+#include "base/csr.h"
+
+#include <stdlib.h>
+
+asparse_status asparse_csr_create(asparse_csr **out, int64_t m, int64_t k, int64_t row_begin, int64_t n_rows,
+                                  int64_t nnz_local, asparse_dtype dtype) {
+  asparse_status status = ASPARSE_OK;
+  asparse_csr *a = NULL;
+  ALLOC_ZERO(a, 1);
+  a->m = m;
+  a->k = k;
+  a->row_begin = row_begin;
+  a->n_rows = n_rows;
+  a->dtype = dtype;
+  ALLOC_ZERO(a->row_ptr, n_rows + 1);
+  ALLOC(a->col_idx, nnz_local);
+  ALLOC_BYTES(a->values, nnz_local, asparse_dtype_size(dtype));
+  *out = a;
+  return ASPARSE_OK;
+cleanup:
+  asparse_csr_destroy(&a);
+  return status;
+}
+
+void asparse_csr_destroy(asparse_csr **a) {
+  if (!a || !*a) return;
+  asparse_free((*a)->row_ptr);
+  asparse_free((*a)->col_idx);
+  asparse_free((*a)->values);
+  FREE(*a);
+}
+
+int64_t asparse_csr_nnz_local(const asparse_csr *a) { return a->row_ptr[a->n_rows]; }
+
+static bool row_is_sorted(const int64_t *col_idx, int64_t begin, int64_t end) {
+  for (int64_t e = begin + 1; e < end; e++) {
+    if (col_idx[e - 1] >= col_idx[e]) return false;
+  }
+  return true;
+}
+
+typedef struct entry {
+  int64_t col, position; /* position keeps the order of duplicates, so that sums are reproducible */
+} entry;
+
+static int compare_entries(const void *left, const void *right) {
+  const entry *a = left, *b = right;
+  if (a->col != b->col) return a->col < b->col ? -1 : 1;
+  return a->position < b->position ? -1 : a->position > b->position;
+}
+
+/* Sorts entries [begin, end) into place at `target` ≤ begin and returns how many remain. */
+static int64_t sort_row(asparse_csr *a, int64_t begin, int64_t end, int64_t target, entry *order, double *sums) {
+  int64_t n = end - begin;
+  for (int64_t i = 0; i < n; i++) order[i] = (entry){a->col_idx[begin + i], i};
+  qsort(order, (size_t)n, sizeof *order, compare_entries);
+  int64_t kept = 0;
+  for (int64_t i = 0; i < n; i++) {
+    double value = asparse_load(a->dtype, a->values, begin + order[i].position);
+    if (i > 0 && order[i].col == order[i - 1].col) {
+      sums[kept - 1] += value;
+    } else {
+      order[kept].col = order[i].col;
+      sums[kept++] = value;
+    }
+  }
+  for (int64_t i = 0; i < kept; i++) {
+    a->col_idx[target + i] = order[i].col;
+    asparse_store(a->dtype, a->values, target + i, sums[i]);
+  }
+  return kept;
+}
+
+static void move_row(asparse_csr *a, int64_t begin, int64_t end, int64_t target) {
+  if (begin == target) return;
+  size_t size = asparse_dtype_size(a->dtype);
+  memmove(a->col_idx + target, a->col_idx + begin, (size_t)(end - begin) * sizeof *a->col_idx);
+  memmove((char *)a->values + (size_t)target * size, (char *)a->values + (size_t)begin * size,
+          (size_t)(end - begin) * size);
+}
+
+asparse_status asparse_csr_sort_rows(asparse_csr *a) {
+  asparse_status status = ASPARSE_OK;
+  entry *order = NULL;
+  double *sums = NULL;
+  int64_t longest = 0;
+  bool all_sorted = true;
+#pragma omp parallel for schedule(static) reduction(max : longest) reduction(&& : all_sorted)
+  for (int64_t i = 0; i < a->n_rows; i++) {
+    if (a->row_ptr[i + 1] - a->row_ptr[i] > longest) longest = a->row_ptr[i + 1] - a->row_ptr[i];
+    all_sorted = all_sorted && row_is_sorted(a->col_idx, a->row_ptr[i], a->row_ptr[i + 1]);
+  }
+  if (all_sorted) return ASPARSE_OK;
+
+  ALLOC(order, longest);
+  ALLOC(sums, longest);
+  int64_t target = 0, begin = 0;
+  for (int64_t i = 0; i < a->n_rows; i++) {
+    int64_t end = a->row_ptr[i + 1], kept = end - begin;
+    if (row_is_sorted(a->col_idx, begin, end)) move_row(a, begin, end, target);
+    else kept = sort_row(a, begin, end, target, order, sums);
+    a->n_duplicates += end - begin - kept;
+    target += kept;
+    begin = end;
+    a->row_ptr[i + 1] = target;
+  }
+cleanup:
+  asparse_free(order);
+  asparse_free(sums);
+  return status;
+}
+
+asparse_status asparse_csr_convert(asparse_csr *a, asparse_dtype dtype) {
+  asparse_status status = ASPARSE_OK;
+  void *converted = NULL;
+  if (a->dtype == dtype) return ASPARSE_OK;
+  int64_t nnz = asparse_csr_nnz_local(a);
+  ALLOC_BYTES(converted, nnz, asparse_dtype_size(dtype));
+  asparse_convert_values(dtype, converted, a->dtype, a->values, nnz);
+  asparse_free(a->values);
+  a->values = converted;
+  a->dtype = dtype;
+cleanup:
+  return status;
+}
+
+asparse_status asparse_local_csr_create(asparse_local_csr **out, int32_t m, int32_t k, int64_t nnz,
+                                        asparse_dtype dtype) {
+  asparse_status status = ASPARSE_OK;
+  asparse_local_csr *a = NULL;
+  ALLOC_ZERO(a, 1);
+  a->m = m;
+  a->k = k;
+  a->dtype = dtype;
+  ALLOC_ZERO(a->row_ptr, (int64_t)m + 1);
+  ALLOC(a->col_idx, nnz);
+  ALLOC_BYTES(a->values, nnz, asparse_dtype_size(dtype));
+  *out = a;
+  return ASPARSE_OK;
+cleanup:
+  asparse_local_csr_destroy(&a);
+  return status;
+}
+
+void asparse_local_csr_destroy(asparse_local_csr **a) {
+  if (!a || !*a) return;
+  asparse_free((*a)->row_ptr);
+  asparse_free((*a)->col_idx);
+  asparse_free((*a)->values);
+  FREE(*a);
+}
+
+asparse_status asparse_local_csr_reserve_columns(asparse_local_csr *a) {
+  asparse_status status = ASPARSE_OK;
+  FREE(a->col_idx);
+  ALLOC(a->col_idx, a->row_ptr[a->m]);
+cleanup:
+  return status;
+}
+
+asparse_status asparse_local_csr_reserve_values(asparse_local_csr *a) {
+  asparse_status status = ASPARSE_OK;
+  FREE(a->values);
+  ALLOC_BYTES(a->values, a->row_ptr[a->m], asparse_dtype_size(a->dtype));
+cleanup:
+  return status;
+}
+
+int64_t asparse_local_csr_bytes(const asparse_local_csr *a) {
+  int64_t nnz = a->row_ptr[a->m];
+  return ((int64_t)a->m + 1) * 8 + nnz * (4 + (int64_t)asparse_dtype_size(a->dtype));
+}
+
+asparse_status asparse_int32_from(int64_t global, const char *what, int32_t *local) {
+  if (global < 0 || global > INT32_MAX)
+    return ASPARSE_FAIL(ASPARSE_ERR_RUNTIME, "%s is %lld on one rank, at most %d fit; use more ranks", what,
+                        (long long)global, INT32_MAX);
+  *local = (int32_t)global;
+  return ASPARSE_OK;
+}

@@ -1,0 +1,39 @@
+/* The distributed sparse matrix: each rank's rows, split into own and halo columns. */
+#ifndef ASPARSE_MATRIX_H
+#define ASPARSE_MATRIX_H
+
+#include "asparse.h"
+#include "io/io.h"
+#include "partition/partition.h"
+
+struct asparse_matrix {
+  asparse_comm *comm; /* borrowed */
+  int64_t m, k, nnz;  /* global */
+  asparse_dtype dtype;
+  asparse_partition_method method;
+  int64_t *row_starts, *col_starts; /* [comm->size + 1], new order */
+  asparse_part part;                /* this rank's; no shards unless loaded from a partition file */
+  uint64_t hash;                    /* of (row, column, value) of all entries, original numbering */
+  double imbalance;                 /* largest cost / mean cost */
+  double partition_seconds, move_seconds;
+  /* From a partition file only. */
+  asparse_format ready_format; /* AUTO: no ready shards */
+  int32_t ready_unit;
+  double saved_seconds; /* partitioning and building that loading saved */
+};
+
+/* Collective. asparse_matrix_create in two steps, so that one partition serves several rounds: the
+ * partition, then this rank's part `part` of it (-1: none), in rounds that every rank joins. With consume
+ * the slab's columns and values are freed on the way: there is no further round. */
+asparse_status asparse_matrix_partition(asparse_comm *comm, const asparse_csr *slab, asparse_partition_method method,
+                                        int64_t n, int parts, asparse_partition **partition);
+asparse_status asparse_matrix_part(asparse_comm *comm, asparse_csr *slab, const asparse_partition *partition, int part,
+                                   bool consume, asparse_part *out);
+
+/* Collective. Loads a partition file made for comm->size parts. */
+asparse_status asparse_matrix_load(asparse_comm *comm, const char *path, asparse_matrix **a);
+
+/* Collective. Order-independent hash of a matrix, the same for any distribution. */
+asparse_status asparse_matrix_hash(asparse_comm *comm, const asparse_csr *slab, uint64_t *hash);
+
+#endif

@@ -1,0 +1,217 @@
+/* asparse_convert: a Matrix Market file becomes an HDF5 file (Binsparse CSR), which all other programs read. */
+#include <getopt.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "asparse_config.h"
+#include "base/clock.h"
+#include "io/io.h"
+#include "programs/option_values.h"
+#include "programs/program.h"
+
+static const char program[] = "asparse_convert";
+
+typedef struct convert_options {
+  const char *input, *output, *json;
+  asparse_dtype precision;
+  bool quiet, help, version;
+} convert_options;
+
+/* What was converted, and how fast. */
+typedef struct convert_record {
+  asparse_source source;
+  double read_seconds, write_seconds;
+} convert_record;
+
+static const char help[] =
+    "usage: asparse_convert [options] matrix.mtx[.gz] matrix.h5\n"
+    "\n"
+    "Reads a Matrix Market file (\"-\": standard input; gzip is recognised) and writes it as HDF5 in the Binsparse CSR\n"
+    "layout: symmetric matrices are expanded, rows sorted, duplicates summed. The output is whole or absent.\n"
+    "\n"
+    "  --precision TYPE  fp64 (default) or fp32: the type of the values that are written\n"
+    "  --json FILE|-     what was converted and how fast, as JSON\n"
+    "  -q, --quiet       nothing on standard error but errors\n"
+    "  -h, --help        this text\n"
+    "  --version         the version\n"
+    "\n"
+    "Exit codes: 0 fine, 1 run-time failure, 2 usage, 65 bad data, 66 no input.\n";
+
+static asparse_status parse_precision(const char *text, asparse_dtype *precision) {
+  static const option_choice choices[] = {{"fp64", ASPARSE_FP64}, {"fp32", ASPARSE_FP32}, {NULL, 0}};
+  int choice = 0;
+  if (strcmp(text, "bf16") == 0)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--precision bf16 is for computing; a file holds fp64 or fp32");
+  PASS(option_choose("--precision", text, choices, &choice));
+  *precision = (asparse_dtype)choice;
+  return ASPARSE_OK;
+}
+
+static asparse_status check_files(const convert_options *o) {
+  struct stat input, output;
+  if (stat(o->input, &input) == 0 && stat(o->output, &output) == 0 && input.st_dev == output.st_dev &&
+      input.st_ino == output.st_ino)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "%s and %s are the same file; name another output", o->input, o->output);
+  return ASPARSE_OK;
+}
+
+static asparse_status parse_operands(int argc, char **argv, convert_options *o) {
+  if (argc - optind < 2)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "no %s file given", argc == optind ? "input" : "output");
+  if (argc - optind > 2)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "one input and one output are enough; '%s' is too much", argv[optind + 2]);
+  o->input = argv[optind];
+  o->output = argv[optind + 1];
+  return check_files(o);
+}
+
+static asparse_status parse_options(int argc, char **argv, convert_options *o) {
+  enum { PRECISION = 256, JSON, VERSION };
+  static const struct option table[] = {{"precision", required_argument, NULL, PRECISION},
+                                        {"json", required_argument, NULL, JSON},
+                                        {"quiet", no_argument, NULL, 'q'},
+                                        {"help", no_argument, NULL, 'h'},
+                                        {"version", no_argument, NULL, VERSION},
+                                        {NULL, 0, NULL, 0}};
+  int option;
+  *o = (convert_options){.precision = ASPARSE_FP64};
+  opterr = 0;
+  optind = 1;
+  while ((option = getopt_long(argc, argv, ":qh", table, NULL)) != -1) {
+    switch (option) {
+    case PRECISION: PASS(parse_precision(optarg, &o->precision)); break;
+    case JSON: o->json = optarg; break;
+    case 'q': o->quiet = true; break;
+    case 'h': o->help = true; return ASPARSE_OK;
+    case VERSION: o->version = true; return ASPARSE_OK;
+    default: return option_unknown(argv, option);
+    }
+  }
+  return parse_operands(argc, argv, o);
+}
+
+/* Rounds the values; one that would become infinite is an error. */
+static asparse_status round_values(const convert_options *o, asparse_csr *a) {
+  if (o->precision == ASPARSE_FP64) return ASPARSE_OK;
+  const double *values = a->values;
+  int64_t n_beyond = 0, nnz = asparse_csr_nnz_local(a);
+#pragma omp parallel for reduction(+ : n_beyond)
+  for (int64_t e = 0; e < nnz; e++) n_beyond += isfinite(values[e]) && isinf((float)values[e]);
+  if (n_beyond > 0)
+    return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s: %lld values are beyond the range of fp32; use --precision fp64",
+                        o->input, (long long)n_beyond);
+  return asparse_csr_convert(a, o->precision);
+}
+
+/* Rank 0 reads everything; the other ranks hold no rows. Collective. */
+static asparse_status read_matrix(asparse_comm *comm, const convert_options *o, asparse_csr **a,
+                                  asparse_source *source) {
+  asparse_status status = ASPARSE_OK;
+  int64_t shape[3] = {0}; /* m, k, nnz */
+  if (comm->rank == 0) {
+    status = asparse_mtx_read(o->input, a, source);
+    if (status == ASPARSE_OK) status = round_values(o, *a);
+    if (status == ASPARSE_OK) memcpy(shape, (int64_t[]){(*a)->m, (*a)->k, (*a)->nnz}, sizeof shape);
+  }
+  PASS(asparse_comm_agree(comm, status));
+  PASS(asparse_comm_sum(comm, shape, 3));
+  if (comm->rank > 0) status = asparse_csr_create(a, shape[0], shape[1], shape[0], 0, 0, o->precision);
+  PASS(asparse_comm_agree(comm, status));
+  (*a)->nnz = shape[2];
+  return ASPARSE_OK;
+}
+
+/* Values of a pattern are all 1, unless duplicates were summed. */
+static const char *stored_value_type(const asparse_csr *a, const asparse_source *source) {
+  if (strcmp(source->value_type, "pattern") == 0 && a->n_duplicates == 0) return "pattern";
+  return NULL;
+}
+
+static asparse_status write_matrix(asparse_comm *comm, const convert_options *o, const asparse_csr *a,
+                                   const asparse_source *source, const char *command) {
+  const asparse_provenance provenance = {
+      .program = "asparse_convert " ASPARSE_VERSION, .source = o->input, .options = command};
+  return asparse_csr_write(comm, o->output, a, stored_value_type(a, source), &provenance);
+}
+
+static int64_t file_bytes(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (int64_t)info.st_size : 0;
+}
+
+static asparse_status write_json(const convert_options *o, const asparse_csr *a, const convert_record *r) {
+  const int64_t input_bytes = file_bytes(o->input), output_bytes = file_bytes(o->output);
+  json_t *record = json_pack(
+      "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f}", "program",
+      program, "version", ASPARSE_VERSION, "input", o->input, "output", o->output, "rows", (json_int_t)a->m, "columns",
+      (json_int_t)a->k, "stored_entries", (json_int_t)r->source.stored_entries, "nnz", (json_int_t)a->nnz, "duplicates",
+      (json_int_t)a->n_duplicates, "inexact_values", (json_int_t)a->n_inexact, "symmetry", r->source.structure,
+      "value_type", r->source.value_type, "precision", asparse_dtype_name(a->dtype), "input_bytes",
+      (json_int_t)input_bytes, "output_bytes", (json_int_t)output_bytes, "read_seconds", r->read_seconds,
+      "write_seconds", r->write_seconds, "read_mb_per_second", 1e-6 * (double)input_bytes / r->read_seconds,
+      "write_mb_per_second", 1e-6 * (double)output_bytes / r->write_seconds);
+  const bool to_stdout = strcmp(o->json, "-") == 0;
+  FILE *file = !record ? NULL : to_stdout ? stdout : fopen(o->json, "w");
+  bool written = file && json_dumpf(record, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
+  if (file && (to_stdout ? fflush(file) : fclose(file)) != 0) written = false;
+  json_decref(record);
+  return written ? ASPARSE_OK : ASPARSE_FAIL(ASPARSE_ERR_IO, "cannot write the JSON record to %s", o->json);
+}
+
+static void print_summary(const convert_options *o, const asparse_csr *a, const convert_record *r) {
+  fprintf(stderr, "%s: %s, %lld × %lld, %lld entries (%s, %s), read in %.2f s, written to %s in %.2f s\n", program,
+          o->input, (long long)a->m, (long long)a->k, (long long)a->nnz, r->source.value_type, r->source.structure,
+          r->read_seconds, o->output, r->write_seconds);
+  if (a->n_duplicates > 0)
+    fprintf(stderr, "%s: %lld duplicate entries were summed\n", program, (long long)a->n_duplicates);
+  if (a->n_inexact > 0)
+    fprintf(stderr, "%s: %lld integers beyond 2^53 were rounded to fp64\n", program, (long long)a->n_inexact);
+}
+
+static asparse_status report(asparse_comm *comm, const convert_options *o, const asparse_csr *a,
+                             const convert_record *r) {
+  asparse_status status = ASPARSE_OK;
+  if (comm->rank == 0 && !o->quiet) print_summary(o, a, r);
+  if (comm->rank == 0 && o->json) status = write_json(o, a, r);
+  return asparse_comm_agree(comm, status);
+}
+
+int main(int argc, char **argv) {
+  asparse_status status = ASPARSE_OK;
+  asparse_comm *comm = NULL;
+  asparse_csr *a = NULL;
+  convert_options options;
+  convert_record record = {0};
+  int threads = 0;
+  if (parse_options(argc, argv, &options) != ASPARSE_OK) return asparse_program_usage_error(program);
+  if (options.help || options.version) {
+    if (options.version) asparse_program_version(program);
+    else if (asparse_program_speaks()) fputs(help, stdout);
+    return 0;
+  }
+  char *command = asparse_program_command(argc, argv);
+  asparse_program_begin(&argc, &argv);
+  TRY(asparse_comm_create(&comm, MPI_COMM_WORLD));
+  TRY(asparse_program_threads(comm, 0, &threads));
+
+  double start = asparse_seconds();
+  if (!options.quiet) asparse_program_progress(comm, "reading");
+  TRY(read_matrix(comm, &options, &a, &record.source));
+  double read = asparse_seconds();
+  if (!options.quiet) asparse_program_progress(comm, "writing");
+  TRY(write_matrix(comm, &options, a, &record.source, command));
+  record.read_seconds = read - start;
+  record.write_seconds = asparse_seconds() - read;
+  asparse_program_progress(comm, NULL);
+  TRY(report(comm, &options, a, &record));
+
+cleanup:
+  if (status != ASPARSE_OK && comm) asparse_program_progress(comm, NULL);
+  asparse_csr_destroy(&a);
+  free(command);
+  return asparse_program_end(&comm, status, program);
+}

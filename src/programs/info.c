@@ -1,0 +1,109 @@
+/* asparse_info: what a sparse matrix is like, which format suits it, what ranks would exchange. */
+#include <stdio.h>
+#include <string.h>
+
+#include "partition/partition.h"
+#include "programs/info_options.h"
+#include "programs/info_report.h"
+#include "programs/program.h"
+#include "programs/spy.h"
+
+static const char program[] = "asparse_info";
+
+/* Rank 0 measures its host's rates and lets the cost model choose for the whole matrix on one rank. */
+static asparse_status advise(info_record *r) {
+  asparse_profile profile = {.m = r->s.m, .k = r->s.k, .n = r->options->cols, .nnz = r->s.nnz, .dtype = r->dtype};
+  memcpy(profile.window_columns, r->s.window_columns, sizeof profile.window_columns);
+  memcpy(profile.blocks, r->s.blocks, sizeof profile.blocks);
+  PASS(asparse_host_rates_get(&r->rates));
+  r->chosen = asparse_choose(&profile, &r->rates, ASPARSE_FORMAT_AUTO, 0, r->candidates, &r->n_candidates);
+  return ASPARSE_OK;
+}
+
+/* Collective. Partitions for that many ranks and counts what they would exchange. */
+static asparse_status add_volume(asparse_comm *comm, const asparse_csr *slab, const int64_t *cost, int ranks,
+                                 asparse_partition_method method, info_record *r) {
+  asparse_status status = ASPARSE_OK;
+  asparse_partition *partition = NULL;
+  exchange_volume *v = &r->volumes[r->n_volumes++];
+  double start = asparse_seconds();
+  *v = (exchange_volume){.ranks = ranks, .method = method};
+  if (method == ASPARSE_PARTITION_METIS) TRY(asparse_partition_metis(comm, slab, cost, ranks, &partition));
+  else TRY(asparse_partition_contiguous(comm, slab, cost, ranks, &partition));
+  v->seconds = asparse_seconds() - start;
+  TRY(asparse_partition_evaluate(comm, slab, partition, &v->quality));
+cleanup:
+  asparse_partition_destroy(&partition);
+  return status;
+}
+
+/* Collective. */
+static asparse_status measure_volumes(asparse_comm *comm, const asparse_csr *slab, info_record *r) {
+  asparse_status status = ASPARSE_OK;
+  int64_t *cost = asparse_malloc(slab->n_rows, sizeof *cost, "row costs");
+  status = cost ? asparse_partition_row_cost(slab, r->options->cols, cost) : ASPARSE_ERR_MEMORY;
+  TRY(asparse_comm_agree(comm, status));
+  for (int i = 0; i < r->options->n_ranks; i++) {
+    TRY(add_volume(comm, slab, cost, r->options->ranks[i], ASPARSE_PARTITION_CONTIGUOUS, r));
+    if (r->options->metis) TRY(add_volume(comm, slab, cost, r->options->ranks[i], ASPARSE_PARTITION_METIS, r));
+  }
+cleanup:
+  asparse_free(cost);
+  return status;
+}
+
+/* Collective. */
+static asparse_status check_outputs(asparse_comm *comm, const info_options *o) {
+  if (o->json && strcmp(o->json, "-") != 0) PASS(asparse_program_output_check(comm, o->matrix, o->json));
+  return asparse_program_output_check(comm, o->matrix, o->spy);
+}
+
+/* Collective. Everything that can be said of the matrix. */
+static asparse_status inspect(asparse_comm *comm, info_record *r, asparse_csr **slab) {
+  asparse_program_progress(comm, "reading the matrix");
+  PASS(asparse_csr_read(comm, r->options->matrix, slab, &r->source));
+  r->dtype = r->options->own_precision ? (*slab)->dtype : r->options->precision;
+  int64_t counts[] = {(*slab)->n_duplicates, (*slab)->n_inexact};
+  PASS(asparse_comm_sum(comm, counts, 2));
+  r->n_duplicates = counts[0];
+  r->n_inexact = counts[1];
+  asparse_program_progress(comm, "measuring the structure");
+  PASS(structure_align(comm, slab));
+  PASS(structure_measure(comm, *slab, &r->s));
+  PASS(asparse_comm_agree(comm, comm->rank == 0 ? advise(r) : ASPARSE_OK));
+  asparse_program_progress(comm, "partitioning");
+  PASS(measure_volumes(comm, *slab, r));
+  if (r->options->spy) PASS(spy_write(comm, *slab, r->options->spy));
+  return ASPARSE_OK;
+}
+
+static asparse_status run(asparse_comm *comm, const info_options *options) {
+  asparse_status status = ASPARSE_OK;
+  static info_record r;
+  asparse_csr *slab = NULL;
+  int threads = 0;
+  r.options = options;
+  TRY(asparse_program_threads(comm, options->threads, &threads));
+  TRY(check_outputs(comm, options));
+  TRY(inspect(comm, &r, &slab));
+  asparse_program_progress(comm, NULL);
+  if (comm->rank == 0 && (!options->json || strcmp(options->json, "-") != 0)) info_report_print(&r);
+  if (options->json) TRY(info_report_json(comm, &r));
+cleanup:
+  asparse_program_progress(comm, NULL);
+  asparse_csr_destroy(&slab);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  info_options options;
+  asparse_comm *comm = NULL;
+  if (info_options_parse(argc, argv, &options) != ASPARSE_OK) return asparse_program_usage_error(program);
+  if (options.help) return info_options_help(), 0;
+  if (options.version) return asparse_program_version(program), 0;
+
+  asparse_program_begin(&argc, &argv);
+  asparse_status status = asparse_comm_create(&comm, MPI_COMM_WORLD);
+  if (status == ASPARSE_OK) status = run(comm, &options);
+  return asparse_program_end(&comm, status, program);
+}

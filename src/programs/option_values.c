@@ -1,0 +1,56 @@
+#include "programs/option_values.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const option_choice option_formats[] = {{"auto", ASPARSE_FORMAT_AUTO},
+                                        {"csr", ASPARSE_FORMAT_CSR},
+                                        {"wcsr", ASPARSE_FORMAT_WCSR},
+                                        {"bcsr", ASPARSE_FORMAT_BCSR},
+                                        {NULL, 0}};
+const option_choice option_precisions[] = {
+    {"fp64", ASPARSE_FP64}, {"fp32", ASPARSE_FP32}, {"bf16", ASPARSE_BF16}, {NULL, 0}};
+const option_choice option_partitions[] = {
+    {"contiguous", ASPARSE_PARTITION_CONTIGUOUS}, {"metis", ASPARSE_PARTITION_METIS}, {NULL, 0}};
+const option_choice option_exchanges[] = {{"auto", ASPARSE_EXCHANGE_AUTO},
+                                          {"replicate", ASPARSE_EXCHANGE_REPLICATE},
+                                          {"rows", ASPARSE_EXCHANGE_ROWS},
+                                          {NULL, 0}};
+const option_choice option_backends[] = {
+    {"auto", ASPARSE_BACKEND_AUTO}, {"host", ASPARSE_BACKEND_HOST}, {"cuda", ASPARSE_BACKEND_CUDA}, {NULL, 0}};
+const option_choice option_switch[] = {{"on", 1}, {"off", 0}, {"yes", 1}, {"no", 0}, {NULL, 0}};
+
+asparse_status option_integer(const char *option, const char *text, int64_t low, int64_t high, int64_t *value) {
+  char *end = NULL;
+  errno = 0;
+  long long number = strtoll(text, &end, 10);
+  if (end == text || *end != '\0' || errno != 0 || number < low || number > high)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "%s takes a whole number from %lld to %lld, not '%s'", option,
+                        (long long)low, (long long)high, text);
+  *value = number;
+  return ASPARSE_OK;
+}
+
+asparse_status option_choose(const char *option, const char *text, const option_choice *choices, int *value) {
+  char names[128] = "";
+  for (const option_choice *c = choices; c->name; c++) {
+    if (strcmp(text, c->name) == 0) {
+      *value = c->value;
+      return ASPARSE_OK;
+    }
+    size_t used = strlen(names);
+    snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", c->name);
+  }
+  return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "%s takes one of %s, not '%s'", option, names, text);
+}
+
+asparse_status option_unknown(char **argv, int result) {
+  const char *text = argv[optind - 1];
+  char letter[3] = {'-', (char)optopt, '\0'};
+  bool is_long = strncmp(text, "--", 2) == 0 || optopt <= ' ' || optopt > '~';
+  return ASPARSE_FAIL(ASPARSE_ERR_USAGE, result == ':' ? "option '%s' needs a value" : "unknown option '%s'",
+                      is_long ? text : letter);
+}

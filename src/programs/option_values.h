@@ -1,0 +1,23 @@
+/* Reading the values of command-line options. Local; errors name the option and what it takes. */
+#ifndef ASPARSE_OPTION_VALUES_H
+#define ASPARSE_OPTION_VALUES_H
+
+#include "base/status.h"
+
+typedef struct option_choice {
+  const char *name;
+  int value;
+} option_choice;
+
+asparse_status option_integer(const char *option, const char *text, int64_t low, int64_t high, int64_t *value);
+/* choices end with a NULL name. */
+asparse_status option_choose(const char *option, const char *text, const option_choice *choices, int *value);
+
+/* The choices that more than one program offers. */
+extern const option_choice option_formats[], option_precisions[], option_partitions[], option_exchanges[],
+    option_backends[], option_switch[];
+
+/* The message for what getopt_long answered with '?' (unknown) or ':' (value missing). */
+asparse_status option_unknown(char **argv, int result);
+
+#endif

@@ -1,0 +1,134 @@
+#include "programs/program.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <omp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "asparse_config.h"
+#include "io/io.h"
+
+static int environment_int(const char *name, int otherwise) {
+  const char *text = getenv(name);
+  return text ? atoi(text) : otherwise;
+}
+
+void asparse_program_begin(int *argc, char ***argv) {
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+  int provided = 0;
+  int local_ranks = environment_int("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
+  if (local_ranks > sysconf(_SC_NPROCESSORS_ONLN)) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+  MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
+}
+
+static void print_error(const char *program) {
+  const char *source = asparse_error_source();
+  fprintf(stderr, "%s: error: %s\n", program, asparse_error_message());
+  if (getenv("ASPARSE_DEBUG")) fprintf(stderr, "%s: at %s\n", program, source);
+}
+
+/* Only a program's own allocations are told: libraries keep theirs until exit. */
+static void report_leaks(const char *program, int rank) {
+  if (!getenv("ASPARSE_CHECK_LEAKS") || asparse_memory_live_blocks() == 0) return;
+  fprintf(stderr, "%s: rank %d leaks %lld blocks, %lld bytes\n", program, rank,
+          (long long)asparse_memory_live_blocks(), (long long)asparse_memory_live_bytes());
+}
+
+int asparse_program_end(asparse_comm **comm, asparse_status status, const char *program) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (status != ASPARSE_OK && (rank == 0 || status == ASPARSE_ERR_MPI)) print_error(program);
+  asparse_comm_destroy(comm);
+  report_leaks(program, rank);
+  int code = asparse_exit_code(status);
+  if (status == ASPARSE_ERR_MPI) MPI_Abort(MPI_COMM_WORLD, code);
+  MPI_Finalize();
+  return code;
+}
+
+bool asparse_program_speaks(void) { return environment_int("OMPI_COMM_WORLD_RANK", 0) == 0; }
+
+int asparse_program_usage_error(const char *program) {
+  if (asparse_program_speaks()) {
+    print_error(program);
+    fprintf(stderr, "Try '%s --help'.\n", program);
+  }
+  return asparse_exit_code(ASPARSE_ERR_USAGE);
+}
+
+bool asparse_program_terminal(void) { return isatty(STDERR_FILENO); }
+
+void asparse_program_progress(const asparse_comm *comm, const char *phase) {
+  if (comm->rank != 0 || !asparse_program_terminal()) return;
+  fprintf(stderr, "\r\033[K%s%s", phase ? phase : "", phase ? "…" : "");
+}
+
+asparse_status asparse_program_threads(asparse_comm *comm, int wanted, int *threads) {
+  asparse_status status = ASPARSE_OK;
+  MPI_Comm node = MPI_COMM_NULL;
+  cpu_set_t own, all;
+  CPU_ZERO(&own);
+  sched_getaffinity(0, sizeof own, &own);
+  TRY_MPI(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank, MPI_INFO_NULL, &node));
+  TRY_MPI(MPI_Allreduce(&own, &all, sizeof own, MPI_BYTE, MPI_BOR, node));
+  int share = CPU_COUNT(&all) / comm->node_size, most = CPU_COUNT(&own);
+  if (share > most) share = most;
+  if (share < 1) share = 1;
+  *threads = wanted > 0 ? wanted : environment_int("OMP_NUM_THREADS", share);
+  if (*threads < 1) *threads = share;
+  omp_set_num_threads(*threads);
+cleanup:
+  if (node != MPI_COMM_NULL) MPI_Comm_free(&node);
+  return status;
+}
+
+static asparse_status output_check(const char *input, const char *output) {
+  asparse_status status = ASPARSE_OK;
+  struct stat in, out;
+  char *file = NULL, *object = NULL, *copy = strdup(output);
+  TRY_THAT(copy, ASPARSE_ERR_MEMORY, "no memory for a file name");
+  TRY(asparse_path_split(input, &file, &object));
+  const char *folder = dirname(copy);
+  TRY_THAT(access(folder, W_OK) == 0, ASPARSE_ERR_IO, "%s: cannot write in folder %s: %s", output, folder,
+           strerror(errno));
+  if (stat(output, &out) != 0) goto cleanup;
+  TRY_THAT(!S_ISDIR(out.st_mode), ASPARSE_ERR_IO, "%s: is a folder; give the name of a file", output);
+  TRY_THAT(stat(file, &in) != 0 || in.st_ino != out.st_ino || in.st_dev != out.st_dev, ASPARSE_ERR_USAGE,
+           "%s: is the input itself; give another name", output);
+cleanup:
+  free(copy);
+  asparse_free(file);
+  asparse_free(object);
+  return status;
+}
+
+asparse_status asparse_program_output_check(asparse_comm *comm, const char *input, const char *output) {
+  asparse_status status = ASPARSE_OK;
+  if (!output) return ASPARSE_OK;
+  if (comm->rank == 0) status = output_check(input, output);
+  return asparse_comm_agree(comm, status);
+}
+
+void asparse_program_version(const char *program) {
+  printf("%s %s (%s, %s; %s HDF5%s%s)\n", program, ASPARSE_VERSION, ASPARSE_COMPILER, ASPARSE_BUILD_TYPE,
+         ASPARSE_HDF5_PARALLEL ? "parallel" : "serial", ASPARSE_HAVE_METIS ? ", METIS" : "",
+         ASPARSE_HAVE_PNG ? ", PNG" : "");
+}
+
+char *asparse_program_command(int argc, char **argv) {
+  size_t length = 1;
+  for (int i = 0; i < argc; i++) length += strlen(argv[i]) + 1;
+  char *text = calloc(length, 1);
+  for (int i = 0; text && i < argc; i++) {
+    if (i > 0) strcat(text, " ");
+    strcat(text, argv[i]);
+  }
+  return text;
+}

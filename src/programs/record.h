@@ -1,0 +1,52 @@
+/* What a run of asparse_solve did: filled along the way, written as text, JSON and CSV. */
+#ifndef ASPARSE_RECORD_H
+#define ASPARSE_RECORD_H
+
+#include "plan/plan.h"
+#include "programs/solve_options.h"
+
+typedef enum phase {
+  PHASE_READ = 0, /* the matrix from the file */
+  PHASE_PARTITION,
+  PHASE_MOVE,  /* rows to their owners */
+  PHASE_BUILD, /* choice, shards, exchange lists */
+  PHASE_B,     /* filling or reading B */
+  PHASE_MULTIPLY, /* median over repeats, whole execute */
+  PHASE_PACK,     /* parts of it, of the last repeat */
+  PHASE_DIAG,
+  PHASE_EXPOSED,
+  PHASE_OFFD,
+  PHASE_VERIFY,
+  PHASE_WRITE,
+  N_PHASES
+} phase;
+
+typedef struct solve_record {
+  const solve_options *options;
+  const char *command;
+  asparse_source source; /* format "" for a partition file */
+  int64_t m, k, n, nnz;
+  int64_t local_rows, local_b_rows;   /* this rank's rows of C and of B */
+  int64_t n_duplicates, n_inexact;    /* this rank's slab */
+  uint64_t matrix_hash;
+  asparse_dtype dtype;
+  asparse_partition_method partition;
+  const char *b_source; /* "random", or the path */
+  bool b_rounded;       /* B has more digits than the saved shards it meets */
+  int threads;
+  double imbalance, saved_seconds;
+  double seconds[N_PHASES]; /* this rank */
+  double *repeats;          /* [options->repeat] slowest rank of each repeat */
+  asparse_stats stats;
+  asparse_verification verification;
+} solve_record;
+
+/* Over ranks. */
+typedef struct spread {
+  double min, median, p95, max, sum;
+} spread;
+
+/* Collective. Gathers every rank's numbers to rank 0, which prints the report and writes JSON and CSV. */
+asparse_status solve_report(asparse_comm *comm, const solve_record *record);
+
+#endif

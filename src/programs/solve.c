@@ -1,0 +1,159 @@
+/* asparse_solve: a matrix file to a verified C = A·B. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "asparse_config.h"
+#include "programs/program.h"
+#include "programs/record.h"
+#include "programs/solve_operands.h"
+
+static const char program[] = "asparse_solve";
+
+/* The file's matrix as this rank holds it: from a partition file as it is, else partitioned here. */
+static asparse_status load_matrix(asparse_comm *comm, const solve_options *options, const operand_source *b,
+                                  solve_record *record, asparse_matrix **a) {
+  asparse_status status = ASPARSE_OK;
+  asparse_csr *slab = NULL;
+  bool is_part_file = false;
+  double start = asparse_seconds();
+  asparse_program_progress(comm, "reading the matrix");
+  TRY(asparse_part_file_detect(comm, options->matrix, &is_part_file));
+  if (is_part_file) {
+    TRY(asparse_matrix_load(comm, options->matrix, a));
+    record->seconds[PHASE_READ] = asparse_seconds() - start;
+    TRY_THAT(options->plan.own_precision || options->plan.precision == (*a)->dtype, ASPARSE_ERR_USAGE,
+             "%s holds shards in %s; leave out --precision, or partition again with --precision %s", options->matrix,
+             asparse_dtype_name((*a)->dtype), asparse_dtype_name(options->plan.precision));
+  } else {
+    TRY(asparse_csr_read(comm, options->matrix, &slab, &record->source));
+    record->seconds[PHASE_READ] = asparse_seconds() - start;
+    record->n_duplicates = slab->n_duplicates;
+    record->n_inexact = slab->n_inexact;
+    asparse_program_progress(comm, "partitioning");
+    asparse_options wanted = options->plan;
+    if (b->path && b->dtype == ASPARSE_FP64 && wanted.own_precision) { /* B's digits are not dropped unasked */
+      wanted.own_precision = false;
+      wanted.precision = ASPARSE_FP64;
+    }
+    TRY(asparse_matrix_create(comm, &slab, &wanted, b->n, a));
+  }
+  record->seconds[PHASE_PARTITION] = (*a)->partition_seconds;
+  record->seconds[PHASE_MOVE] = (*a)->move_seconds;
+  record->saved_seconds = (*a)->saved_seconds;
+cleanup:
+  asparse_csr_destroy(&slab);
+  return status;
+}
+
+static void describe_matrix(const asparse_matrix *a, int64_t n, solve_record *record) {
+  record->m = a->m;
+  record->k = a->k;
+  record->n = n;
+  record->nnz = a->nnz;
+  record->local_rows = a->part.m_local;
+  record->local_b_rows = a->part.k_local;
+  record->dtype = a->dtype;
+  record->matrix_hash = a->hash;
+  record->imbalance = a->imbalance;
+  record->partition = a->method;
+}
+
+static int compare_doubles(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+  return a < b ? -1 : a > b;
+}
+
+/* Every repeat starts together and lasts as long as its slowest rank. Collective. */
+static asparse_status multiply(asparse_comm *comm, asparse_plan *plan, const solve_options *options,
+                               const asparse_dense *b, asparse_dense *c, solve_record *record) {
+  asparse_status status = ASPARSE_OK;
+  asparse_program_progress(comm, "multiplying");
+  for (int i = -options->warmup; i < options->repeat; i++) {
+    TRY_MPI(MPI_Barrier(comm->mpi));
+    TRY(asparse_comm_agree(comm, asparse_plan_execute(plan, b, c)));
+    asparse_plan_stats(plan, &record->stats);
+    if (i >= 0) record->repeats[i] = record->stats.total_seconds;
+  }
+  TRY_MPI(MPI_Allreduce(MPI_IN_PLACE, record->repeats, options->repeat, MPI_DOUBLE, MPI_MAX, comm->mpi));
+  qsort(record->repeats, (size_t)options->repeat, sizeof *record->repeats, compare_doubles);
+  record->seconds[PHASE_MULTIPLY] = record->repeats[options->repeat / 2];
+  record->seconds[PHASE_PACK] = record->stats.pack_seconds;
+  record->seconds[PHASE_DIAG] = record->stats.diag_seconds;
+  record->seconds[PHASE_EXPOSED] = record->stats.exposed_seconds;
+  record->seconds[PHASE_OFFD] = record->stats.offd_seconds;
+cleanup:
+  return status;
+}
+
+static asparse_status solve(asparse_comm *comm, const solve_options *options, solve_record *record) {
+  asparse_status status = ASPARSE_OK, verified = ASPARSE_OK;
+  asparse_matrix *a = NULL;
+  asparse_plan *plan = NULL;
+  asparse_dense *b = NULL, *c = NULL;
+  operand_source source = {0};
+  double start;
+
+  TRY(asparse_program_threads(comm, options->threads, &record->threads));
+  record->repeats = asparse_calloc(options->repeat, sizeof *record->repeats, "repeats");
+  TRY(asparse_comm_agree(comm, record->repeats ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
+  TRY(asparse_program_output_check(comm, options->matrix, options->output));
+  TRY(operand_find(comm, options, &source));
+  TRY(load_matrix(comm, options, &source, record, &a));
+  TRY(operand_check(&source, a));
+  describe_matrix(a, source.n, record);
+  record->b_source = source.path ? source.path : "random";
+  record->b_rounded = options->plan.own_precision && source.path && source.dtype < a->dtype;
+
+  asparse_program_progress(comm, "building shards");
+  TRY(asparse_plan_create(a, &options->plan, source.n, &plan));
+  asparse_plan_stats(plan, &record->stats);
+  record->seconds[PHASE_BUILD] = record->stats.build_seconds;
+  if (!options->dry_run) {
+    start = asparse_seconds();
+    TRY(asparse_comm_agree(comm, asparse_plan_operands(plan, &b, &c)));
+    TRY(operand_fill(comm, options, &source, a, b));
+    record->seconds[PHASE_B] = asparse_seconds() - start;
+    TRY(multiply(comm, plan, options, b, c, record));
+    if (options->verify) {
+      asparse_program_progress(comm, "verifying");
+      start = asparse_seconds();
+      verified = asparse_verify(plan, b, c, options->seed, &record->verification);
+      if (verified != ASPARSE_ERR_VERIFY) TRY(verified);
+      record->seconds[PHASE_VERIFY] = asparse_seconds() - start;
+    }
+    if (options->output && verified == ASPARSE_OK) {
+      start = asparse_seconds();
+      asparse_program_progress(comm, "writing C");
+      TRY(operand_write(comm, options, record->command, a, c));
+      record->seconds[PHASE_WRITE] = asparse_seconds() - start;
+    }
+  }
+  asparse_program_progress(comm, NULL);
+  TRY(solve_report(comm, record));
+  status = verified;
+cleanup:
+  asparse_program_progress(comm, NULL);
+  operand_source_free(&source);
+  asparse_dense_destroy(&b);
+  asparse_dense_destroy(&c);
+  asparse_plan_destroy(&plan);
+  asparse_matrix_destroy(&a);
+  FREE(record->repeats);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  solve_options options;
+  asparse_comm *comm = NULL;
+  if (solve_options_parse(argc, argv, &options) != ASPARSE_OK) return asparse_program_usage_error(program);
+  if (options.help) return solve_options_help(), 0;
+  if (options.version) return asparse_program_version(program), 0;
+
+  solve_record record = {.options = &options, .command = asparse_program_command(argc, argv)};
+  asparse_program_begin(&argc, &argv);
+  asparse_status status = asparse_comm_create(&comm, MPI_COMM_WORLD);
+  if (status == ASPARSE_OK) status = solve(comm, &options, &record);
+  free((char *)record.command);
+  return asparse_program_end(&comm, status, program);
+}

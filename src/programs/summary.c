@@ -1,0 +1,138 @@
+#include "programs/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+const char *const phase_names[N_PHASES] = {"read", "partition", "move", "build", "b",      "multiply",
+                                           "pack", "local",     "wait", "halo",  "verify", "write"};
+const char *const quantity_names[N_QUANTITIES] = {
+    "rows",       "b_rows",    "nnz",        "stored",        "halo_rows",  "bytes_sent", "bytes_received",
+    "shard_bytes", "csr_bytes", "halo_bytes", "operand_bytes", "peak_bytes", "rss_bytes",  "predicted_seconds"};
+
+static double resident_peak_bytes(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return 1024.0 * (double)usage.ru_maxrss;
+}
+
+static void fill_quantities(const solve_record *r, double *q) {
+  const asparse_stats *s = &r->stats;
+  double element = (double)asparse_dtype_size(r->dtype), result = (double)asparse_dtype_size(asparse_dtype_result(r->dtype));
+  q[QUANTITY_ROWS] = (double)r->local_rows;
+  q[QUANTITY_B_ROWS] = (double)r->local_b_rows;
+  q[QUANTITY_NNZ] = (double)s->nnz;
+  q[QUANTITY_STORED] = (double)s->stored;
+  q[QUANTITY_HALO_ROWS] = (double)s->halo_rows;
+  q[QUANTITY_BYTES_SENT] = (double)s->bytes_sent;
+  q[QUANTITY_BYTES_RECEIVED] = (double)s->bytes_received;
+  q[QUANTITY_SHARD_BYTES] = (double)s->shard_bytes;
+  q[QUANTITY_CSR_BYTES] = (double)s->csr_bytes;
+  q[QUANTITY_HALO_BYTES] = (double)s->halo_bytes;
+  q[QUANTITY_OPERAND_BYTES] = (double)r->n * ((double)r->local_b_rows * element + (double)r->local_rows * result);
+  q[QUANTITY_PEAK_BYTES] = (double)asparse_memory_peak_bytes();
+  q[QUANTITY_RSS_BYTES] = resident_peak_bytes();
+  q[QUANTITY_PREDICTED] = s->predicted_seconds;
+}
+
+static int compare_doubles(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+  return a < b ? -1 : a > b;
+}
+
+/* Sorts values[count]. */
+static spread spread_of(double *values, int count) {
+  spread s = {0};
+  qsort(values, (size_t)count, sizeof *values, compare_doubles);
+  for (int i = 0; i < count; i++) s.sum += values[i];
+  s.min = values[0];
+  s.median = values[count / 2];
+  s.p95 = values[(count - 1) * 95 / 100];
+  s.max = values[count - 1];
+  return s;
+}
+
+/* Every rank's numbers on rank 0, then their spread. Collective. */
+static asparse_status gather_spreads(asparse_comm *comm, const solve_record *record, summary *out) {
+  asparse_status status = ASPARSE_OK;
+  enum { N = N_PHASES + N_QUANTITIES };
+  double mine[N], *all = NULL, *column = NULL;
+  memcpy(mine, record->seconds, sizeof record->seconds);
+  fill_quantities(record, mine + N_PHASES);
+  if (!(all = asparse_malloc((int64_t)comm->size * N, sizeof *all, "gathered numbers")) ||
+      !(column = asparse_malloc(comm->size, sizeof *column, "gathered numbers")))
+    status = ASPARSE_ERR_MEMORY;
+  TRY(asparse_comm_agree(comm, status));
+  TRY_MPI(MPI_Gather(mine, N, MPI_DOUBLE, all, N, MPI_DOUBLE, 0, comm->mpi));
+  for (int i = 0; i < N && comm->rank == 0; i++) {
+    for (int r = 0; r < comm->size; r++) column[r] = all[(int64_t)r * N + i];
+    spread s = spread_of(column, comm->size);
+    if (i < N_PHASES) out->seconds[i] = s;
+    else out->quantities[i - N_PHASES] = s;
+  }
+cleanup:
+  asparse_free(all);
+  asparse_free(column);
+  return status;
+}
+
+static int compare_names(const void *left, const void *right) { return strcmp(left, right); }
+
+static asparse_status gather_hosts(asparse_comm *comm, summary *out) {
+  asparse_status status = ASPARSE_OK;
+  char name[MPI_MAX_PROCESSOR_NAME] = "", *names = NULL;
+  int length = 0;
+  if (!(names = asparse_calloc(comm->size, sizeof name, "host names")) ||
+      !(out->hosts = asparse_calloc(comm->size, sizeof name + 1, "host names")))
+    status = ASPARSE_ERR_MEMORY;
+  TRY(asparse_comm_agree(comm, status));
+  TRY_MPI(MPI_Get_processor_name(name, &length));
+  TRY_MPI(MPI_Gather(name, sizeof name, MPI_CHAR, names, sizeof name, MPI_CHAR, 0, comm->mpi));
+  if (comm->rank != 0) goto cleanup;
+  qsort(names, (size_t)comm->size, sizeof name, compare_names);
+  char *end = out->hosts;
+  for (int r = 0; r < comm->size; r++) {
+    const char *host = names + (size_t)r * sizeof name;
+    if (r > 0 && strcmp(host, host - sizeof name) == 0) continue;
+    if (out->n_hosts++ > 0) *end++ = ',';
+    end = stpcpy(end, host);
+  }
+cleanup:
+  asparse_free(names);
+  return status;
+}
+
+/* Least time of the whole job: A and B read once and C written once at the memory speed of all ranks,
+ * or 2·nnz·n operations at their peak, whichever is longer. */
+static double least_seconds(const solve_record *r, const asparse_host_rates *rates, int ranks) {
+  double element = (double)asparse_dtype_size(r->dtype), result = (double)asparse_dtype_size(asparse_dtype_result(r->dtype));
+  double nnz = (double)r->nnz, n = (double)r->n;
+  double bytes = nnz * (4 + element) + (double)r->k * n * element + (double)r->m * n * result;
+  double traffic = bytes / (rates->bytes_per_second * ranks);
+  double arithmetic = 2 * nnz * n / (rates->flops_per_second[r->dtype] * ranks);
+  return traffic > arithmetic ? traffic : arithmetic;
+}
+
+asparse_status summary_create(asparse_comm *comm, const solve_record *record, summary *out) {
+  asparse_status status = ASPARSE_OK;
+  asparse_host_rates rates = {0};
+  *out = (summary){.ranks = comm->size};
+  TRY(gather_spreads(comm, record, out));
+  TRY(gather_hosts(comm, out));
+  TRY(asparse_comm_agree(comm, asparse_host_rates_get(&rates)));
+  int repeats = record->options->repeat;
+  out->min_seconds = record->repeats[0];
+  out->median_seconds = record->repeats[repeats / 2];
+  out->max_seconds = record->repeats[repeats - 1];
+  if (out->median_seconds > 0) out->gflops = 2e-9 * (double)record->nnz * (double)record->n / out->median_seconds;
+  out->least_seconds = least_seconds(record, &rates, comm->size);
+  double stored = out->quantities[QUANTITY_STORED].sum;
+  out->fill_ratio = stored > 0 ? out->quantities[QUANTITY_NNZ].sum / stored : 1.0;
+  out->replicate_bytes = (double)(comm->size - 1) * (double)record->k * (double)record->n *
+                         (double)asparse_dtype_size(record->dtype);
+cleanup:
+  if (status != ASPARSE_OK) summary_free(out);
+  return status;
+}
+
+void summary_free(summary *s) { FREE(s->hosts); }

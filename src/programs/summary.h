@@ -1,0 +1,45 @@
+/* One run as rank 0 sees it: every rank's numbers gathered, and what follows from them. */
+#ifndef ASPARSE_SUMMARY_H
+#define ASPARSE_SUMMARY_H
+
+#include "programs/record.h"
+
+/* What each rank contributes beside its seconds. */
+typedef enum quantity {
+  QUANTITY_ROWS = 0, /* rows of A and C */
+  QUANTITY_B_ROWS,
+  QUANTITY_NNZ,
+  QUANTITY_STORED,
+  QUANTITY_HALO_ROWS,
+  QUANTITY_BYTES_SENT,
+  QUANTITY_BYTES_RECEIVED,
+  QUANTITY_SHARD_BYTES, /* padded shards */
+  QUANTITY_CSR_BYTES,
+  QUANTITY_HALO_BYTES,    /* halo rows, send buffer, lists */
+  QUANTITY_OPERAND_BYTES, /* own rows of B and C */
+  QUANTITY_PEAK_BYTES,    /* largest sum of the program's own arrays */
+  QUANTITY_RSS_BYTES,     /* largest resident set, libraries included */
+  QUANTITY_PREDICTED,     /* seconds of local work, by the cost model */
+  N_QUANTITIES
+} quantity;
+
+extern const char *const phase_names[N_PHASES];
+extern const char *const quantity_names[N_QUANTITIES];
+
+typedef struct summary {
+  int ranks, n_hosts;
+  char *hosts; /* comma-separated, each once; owned */
+  spread seconds[N_PHASES];
+  spread quantities[N_QUANTITIES];
+  double median_seconds, min_seconds, max_seconds; /* of a multiplication, slowest rank */
+  double gflops;                                   /* 2·nnz·n / median */
+  double least_seconds;    /* max of traffic at memory speed and arithmetic at peak, all ranks */
+  double fill_ratio;       /* entries / stored entries */
+  double replicate_bytes;  /* what an all-gather of B would bring to all ranks */
+} summary;
+
+/* Collective; filled on rank 0. */
+asparse_status summary_create(asparse_comm *comm, const solve_record *record, summary *out);
+void summary_free(summary *s);
+
+#endif

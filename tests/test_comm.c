@@ -1,0 +1,114 @@
+/* Agreement on errors and exchanges in pieces. */
+#include <stdio.h>
+
+#include "slabs.h"
+
+static void agreement(void **unused) {
+  (void)unused;
+  assert_int_equal(asparse_comm_agree(test_comm, ASPARSE_OK), ASPARSE_OK);
+  for (int failing = 0; failing < test_comm->size; failing++) {
+    asparse_status mine = ASPARSE_OK;
+    if (test_comm->rank == failing) mine = ASPARSE_FAIL(ASPARSE_ERR_DATA, "file %d is damaged", failing);
+    assert_int_equal(asparse_comm_agree(test_comm, mine), ASPARSE_ERR_DATA);
+    char text[32], expected[64] = "";
+    snprintf(text, sizeof text, "file %d is damaged", failing);
+    if (test_comm->size > 1) snprintf(expected, sizeof expected, "rank %d: ", failing);
+    strcat(expected, text);
+    assert_string_equal(asparse_error_message(), expected);
+    assert_non_null(strstr(asparse_error_source(), "tests/test_comm.c"));
+    asparse_error_clear();
+  }
+}
+
+/* The most severe status wins; among equals the lowest rank. */
+static void severity(void **unused) {
+  (void)unused;
+  bool last = test_comm->rank == test_comm->size - 1;
+  asparse_status mine = ASPARSE_FAIL(last ? ASPARSE_ERR_MEMORY : ASPARSE_ERR_USAGE, "from %d", test_comm->rank);
+  assert_int_equal(asparse_comm_agree(test_comm, mine), ASPARSE_ERR_MEMORY);
+  char expected[32];
+  snprintf(expected, sizeof expected, "from %d", test_comm->size - 1);
+  assert_non_null(strstr(asparse_error_message(), expected));
+  asparse_error_clear();
+}
+
+static void exchange_of(int64_t unit) {
+  int size = test_comm->size, rank = test_comm->rank;
+  int64_t send_bytes[8] = {0}, send_displs[8] = {0}, receive_bytes[8] = {0}, receive_displs[8] = {0};
+  int64_t n_send = 0, n_receive = 0;
+  for (int r = 0; r < size; r++) {
+    send_bytes[r] = unit * ((rank + 2 * r) % 3);
+    receive_bytes[r] = unit * ((r + 2 * rank) % 3);
+    send_displs[r] = n_send;
+    receive_displs[r] = n_receive;
+    n_send += send_bytes[r];
+    n_receive += receive_bytes[r];
+  }
+  unsigned char *send = calloc((size_t)n_send + 1, 1), *receive = calloc((size_t)n_receive + 1, 1);
+  for (int r = 0; r < size; r++) {
+    for (int64_t i = 0; i < send_bytes[r]; i++) send[send_displs[r] + i] = (unsigned char)(16 * rank + 5 * r + i);
+  }
+  assert_int_equal(asparse_comm_alltoallv(test_comm, send, send_bytes, send_displs, receive, receive_bytes,
+                                          receive_displs), ASPARSE_OK);
+  for (int r = 0; r < size; r++) {
+    for (int64_t i = 0; i < receive_bytes[r]; i++)
+      assert_int_equal(receive[receive_displs[r] + i], (unsigned char)(16 * r + 5 * rank + i));
+  }
+  free(send);
+  free(receive);
+}
+
+static void exchanges(void **unused) {
+  (void)unused;
+  int64_t limit = test_comm->message_bytes;
+  for (int64_t bytes = 1; bytes < 200; bytes *= 3) {
+    test_comm->message_bytes = bytes;
+    exchange_of(0);
+    exchange_of(1);
+    exchange_of(50);
+  }
+  test_comm->message_bytes = limit;
+  assert_int_equal(asparse_comm_pieces(test_comm, 0), 0);
+  assert_int_equal(asparse_comm_pieces(test_comm, limit + 1), 2);
+}
+
+static void owners(void **unused) {
+  (void)unused;
+  const int64_t starts[] = {0, 0, 3, 3, 3, 7, 7};
+  const int expected[] = {1, 1, 1, 4, 4, 4, 4};
+  for (int64_t item = 0; item < 7; item++) assert_int_equal(asparse_owner(starts, 6, item), expected[item]);
+  for (int parts = 1; parts < 9; parts++) {
+    for (int64_t count = 0; count < 20; count++) {
+      assert_int_equal(asparse_even_start(count, parts, 0), 0);
+      assert_int_equal(asparse_even_start(count, parts, parts), count);
+      for (int p = 0; p < parts; p++) {
+        int64_t length = asparse_even_start(count, parts, p + 1) - asparse_even_start(count, parts, p);
+        assert_in_range(length, count / parts, count / parts + 1);
+      }
+    }
+  }
+}
+
+static void allocation_failures(void **unused) {
+  (void)unused;
+  asparse_comm *comm = NULL;
+  asparse_memory_fail_at(1);
+  assert_int_equal(asparse_comm_create(&comm, MPI_COMM_SELF), ASPARSE_ERR_MEMORY);
+  asparse_memory_fail_at(0);
+  assert_null(comm);
+  asparse_error_clear();
+  int64_t none[8] = {0};
+  asparse_memory_fail_at(test_comm->rank == 0 ? 1 : 0); /* on one rank; all return */
+  assert_int_equal(asparse_comm_alltoallv(test_comm, none, none, none, none, none, none), ASPARSE_ERR_MEMORY);
+  asparse_memory_fail_at(0);
+  asparse_error_clear();
+}
+
+static int group(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(agreement), cmocka_unit_test(severity),
+                                     cmocka_unit_test(exchanges), cmocka_unit_test(owners),
+                                     cmocka_unit_test(allocation_failures)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv) { return test_run(&argc, &argv, group); }
