@@ -1,6 +1,3 @@
-#include "asparse_config.h"
-
-#if ASPARSE_HAVE_METIS
 #include "partition/metis_graph.h"
 
 static const int64_t IDX_LIMIT = IDXTYPEWIDTH == 32 ? INT32_MAX : INT64_MAX;
@@ -157,4 +154,3 @@ void asparse_metis_graph_free(asparse_metis_graph *graph) {
   FREE(graph->adjncy);
   FREE(graph->weight);
 }
-#endif

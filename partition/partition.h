@@ -23,8 +23,8 @@ typedef struct asparse_partition {
  * that the largest sum of costs is the least possible (Pinar & Aykanat, J. Parallel Distrib. Comput.
  * 64, 2004: probing), and among those cuts stays close to even. cost [a->n_rows], each ≥ 0, sums
  * below 2^62. parts may differ from the number of ranks and exceed m. */
-asparse_status asparse_partition_contiguous(asparse_comm *comm, const asparse_csr *a, const int64_t *cost,
-                                            int parts, asparse_partition **partition);
+asparse_status asparse_partition_contiguous(asparse_comm *comm, const asparse_csr *a, const int64_t *cost, int parts,
+                                            asparse_partition **partition);
 
 /* Collective. METIS k-way on the pattern of A + Aᵀ, minimising communication volume, weights = cost.
  * ERR_USAGE when built without METIS, m ≠ k, or the graph does not fit METIS's integers. Rank 0
@@ -40,13 +40,12 @@ asparse_status asparse_partition_row_cost(const asparse_csr *a, int64_t n, int64
 
 /* Communication of a partition: halo rows of B per part. Collective. */
 typedef struct asparse_partition_quality {
-  double imbalance;                /* largest cost / mean cost */
-  double nnz_imbalance;            /* largest nnz / mean nnz */
-  int64_t halo_total, halo_max;    /* distinct non-local B rows over parts: sum, largest */
+  double imbalance;             /* largest cost / mean cost */
+  double nnz_imbalance;         /* largest nnz / mean nnz */
+  int64_t halo_total, halo_max; /* distinct non-local B rows over parts: sum, largest */
   int64_t rows_max, nnz_max;
 } asparse_partition_quality;
-asparse_status asparse_partition_evaluate(asparse_comm *comm, const asparse_csr *a,
-                                          const asparse_partition *partition,
+asparse_status asparse_partition_evaluate(asparse_comm *comm, const asparse_csr *a, const asparse_partition *partition,
                                           asparse_partition_quality *quality);
 
 /* ---- shards ------------------------------------------------------------------------------- */
@@ -56,8 +55,7 @@ asparse_status asparse_wcsr_build(const asparse_local_csr *a, int32_t window_hei
 asparse_status asparse_bcsr_build(const asparse_local_csr *a, int32_t block_size, asparse_bcsr **out);
 
 /* format: not AUTO; unit: window height or block size. A CSR shard borrows a, which must outlive it. */
-asparse_status asparse_shard_build(asparse_local_csr *a, asparse_format format, int32_t unit,
-                                   asparse_shard **out);
+asparse_status asparse_shard_build(asparse_local_csr *a, asparse_format format, int32_t unit, asparse_shard **out);
 
 /* Σ over windows of distinct columns for one height, and non-empty blocks for one size. Local, threaded. */
 asparse_status asparse_count_window_columns(const asparse_local_csr *a, int32_t window_height, int64_t *columns);

@@ -229,6 +229,7 @@ static void test_flipped_bit(void **state) {
   int64_t row_begin = 0;
   asparse_dense *a = make_slab(9, 4, 0, ASPARSE_FP64, &row_begin);
   expect_ok(asparse_dense_write(comm, in_folder("flip.h5"), 9, row_begin, a, NULL));
+  barrier();
   if (comm->rank == 0) {
     hid_t file = H5Fopen(in_folder("flip.h5"), H5F_ACC_RDONLY, H5P_DEFAULT), id = H5Dopen2(file, "values", H5P_DEFAULT);
     long offset = (long)H5Dget_offset(id);

@@ -14,5 +14,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/asparseConfigVe
 install(FILES ${PROJECT_BINARY_DIR}/generated/asparseConfig.cmake
   ${PROJECT_BINARY_DIR}/generated/asparseConfigVersion.cmake DESTINATION ${ASPARSE_CMAKE_DIR})
 
+# Relative to the .pc file, so that the installed tree can be moved.
+file(RELATIVE_PATH ASPARSE_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(src/cmake/asparse.pc.in generated/asparse.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/generated/asparse.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

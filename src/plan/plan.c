@@ -18,7 +18,9 @@ static asparse_status choose_exchange(asparse_plan *plan, asparse_exchange_mode 
   int64_t rows[2] = {a->part.n_halo, a->k - a->part.k_local}; /* needed, all */
   TRY(asparse_comm_sum(a->comm, rows, 2));
   plan->exchange = wanted;
-  if (wanted == ASPARSE_EXCHANGE_AUTO)
+  if (wanted == ASPARSE_EXCHANGE_AUTO && a->ready_format != ASPARSE_FORMAT_AUTO)
+    plan->exchange = ASPARSE_EXCHANGE_ROWS; /* what saved shards are numbered for */
+  else if (wanted == ASPARSE_EXCHANGE_AUTO)
     plan->exchange = rows[0] > 0 && (double)rows[0] >= REPLICATE_FROM * (double)rows[1] ? ASPARSE_EXCHANGE_REPLICATE
                                                                                        : ASPARSE_EXCHANGE_ROWS;
 cleanup:
