@@ -84,8 +84,8 @@ asparse_status asparse_binsparse_text(const asparse_binsparse *d, const asparse_
   for (; index_arrays && index_arrays->name; index_arrays++)
     json_object_set_new(types, index_arrays->name, json_string(index_arrays->type));
   json_object_set_new(types, "values", json_string(d->value_type));
-  json_t *root = json_pack("{s:{s:s, s:s, s:o, s:I, s:o}}", "binsparse", "version", "0.1", "format", d->format,
-                           "shape", shape, "number_of_stored_values", (json_int_t)d->stored, "data_types", types);
+  json_t *root = json_pack("{s:{s:s, s:s, s:o, s:I, s:o}}", "binsparse", "version", "0.1", "format", d->format, "shape",
+                           shape, "number_of_stored_values", (json_int_t)d->stored, "data_types", types);
   size_t length = root ? json_dumpb(root, text, ASPARSE_BINSPARSE_LENGTH - 1, JSON_INDENT(2)) : 0;
   json_decref(root);
   if (length == 0 || length >= ASPARSE_BINSPARSE_LENGTH)

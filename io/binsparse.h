@@ -9,13 +9,13 @@
 #define ASPARSE_BINSPARSE_ATTRIBUTE "binsparse"
 
 typedef struct asparse_binsparse {
-  char format[16];    /* "CSR", "DMATR", … */
-  int n_dims;         /* 1 or 2 */
-  int64_t shape[2];   /* ≥ 0; shape[1] = 1 where n_dims = 1 */
-  int64_t stored;     /* number_of_stored_values, -1 where not said */
+  char format[16];     /* "CSR", "DMATR", … */
+  int n_dims;          /* 1 or 2 */
+  int64_t shape[2];    /* ≥ 0; shape[1] = 1 where n_dims = 1 */
+  int64_t stored;      /* number_of_stored_values, -1 where not said */
   char value_type[32]; /* data_types.values, "" where not said */
-  bool iso;           /* values holds one value, that of every entry */
-  bool has_fill;      /* dataset fill_value holds the value of entries that are not stored */
+  bool iso;            /* values holds one value, that of every entry */
+  bool has_fill;       /* dataset fill_value holds the value of entries that are not stored */
   asparse_structure structure;
 } asparse_binsparse;
 

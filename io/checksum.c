@@ -71,6 +71,7 @@ asparse_status asparse_checksum_compare(const char *label, uint64_t found, uint6
   if (found == expected) return ASPARSE_OK;
   return ASPARSE_FAIL(ASPARSE_ERR_DATA,
                       "%s: the contents do not match their checksum (%016" PRIx64 ", expected %016" PRIx64
-                      "): the file is damaged, or was changed and kept its attribute \"" ASPARSE_CHECKSUM_ATTRIBUTE "\"",
+                      "): the file is damaged, or was changed and kept its attribute \"" ASPARSE_CHECKSUM_ATTRIBUTE
+                      "\"",
                       label, found, expected);
 }

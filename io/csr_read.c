@@ -1,8 +1,8 @@
 #include <string.h>
 
 #include "io/budget.h"
-#include "io/convention.h"
 #include "io/checksum.h"
+#include "io/convention.h"
 
 typedef struct reader {
   asparse_comm *comm;
@@ -162,11 +162,10 @@ static asparse_status take_indices(void *context, int64_t first, int64_t count, 
 
 static asparse_status take_values(void *context, int64_t first, int64_t count, const void *rows) {
   reader *r = context;
-  r->a->n_inexact +=
-      asparse_element_to_values(r->layout.values.element, rows, count, r->a->dtype, r->a->values, first);
+  r->a->n_inexact += asparse_element_to_values(r->layout.values.element, rows, count, r->a->dtype, r->a->values, first);
   if (r->layout.has_checksum)
-    r->checksum += asparse_checksum_values(ASPARSE_SUM_VALUES, r->entry_begin + first, r->a->dtype, r->a->values,
-                                           first, count);
+    r->checksum +=
+        asparse_checksum_values(ASPARSE_SUM_VALUES, r->entry_begin + first, r->a->dtype, r->a->values, first, count);
   return ASPARSE_OK;
 }
 

@@ -101,7 +101,8 @@ static asparse_status write_all(asparse_writer *writer, outgoing *o, const aspar
   PASS(asparse_writer_declare(writer, "indices_1", o->index_element, o->nnz));
   PASS(asparse_writer_declare(writer, "values", o->value_element, o->pattern ? 1 : o->nnz));
   PASS(asparse_writer_reserve(writer));
-  PASS(asparse_writer_fill(writer, "pointers_to_1", o->index_element, a->row_begin, a->n_rows + o->last, give_pointers, o));
+  PASS(asparse_writer_fill(writer, "pointers_to_1", o->index_element, a->row_begin, a->n_rows + o->last, give_pointers,
+                           o));
   PASS(asparse_writer_fill(writer, "indices_1", o->index_element, o->entry_begin, nnz, give_indices, o));
   if (o->pattern) return asparse_writer_fill(writer, "values", o->value_element, 0, o->last, give_one, o);
   return asparse_writer_fill(writer, "values", o->value_element, o->entry_begin, nnz, give_values, o);

@@ -106,8 +106,7 @@ cleanup:
   return status;
 }
 
-asparse_status asparse_dense_shape(asparse_comm *comm, const char *path, int64_t *m, int64_t *n,
-                                   asparse_dtype *dtype) {
+asparse_status asparse_dense_shape(asparse_comm *comm, const char *path, int64_t *m, int64_t *n, asparse_dtype *dtype) {
   dense_layout layout;
   PASS(find(comm, path, &layout));
   *m = layout.m;

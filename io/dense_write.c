@@ -25,7 +25,8 @@ static void give(void *context, int64_t first, int64_t count, void *elements) {
 
 static uint64_t checksum_rows(const asparse_dense *a, int64_t row_begin) {
   uint64_t sum = 0;
-  if (a->ld == a->n) return asparse_checksum_values(ASPARSE_SUM_VALUES, row_begin * a->n, a->dtype, a->values, 0, a->m * a->n);
+  if (a->ld == a->n)
+    return asparse_checksum_values(ASPARSE_SUM_VALUES, row_begin * a->n, a->dtype, a->values, 0, a->m * a->n);
   for (int64_t i = 0; i < a->m; i++)
     sum += asparse_checksum_values(ASPARSE_SUM_VALUES, (row_begin + i) * a->n, a->dtype, a->values, i * a->ld, a->n);
   return sum;

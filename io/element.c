@@ -1,18 +1,18 @@
 #include "io/element.h"
 
 /* Calls X(element, C type, name) for every type. */
-#define FOR_INTEGERS(X)                                                                            \
-  X(ASPARSE_INT8, int8_t, "int8")                                                                  \
-  X(ASPARSE_INT16, int16_t, "int16")                                                               \
-  X(ASPARSE_INT32, int32_t, "int32")                                                               \
-  X(ASPARSE_INT64, int64_t, "int64")                                                               \
-  X(ASPARSE_UINT8, uint8_t, "uint8")                                                               \
-  X(ASPARSE_UINT16, uint16_t, "uint16")                                                            \
-  X(ASPARSE_UINT32, uint32_t, "uint32")                                                            \
+#define FOR_INTEGERS(X)                                                                                                \
+  X(ASPARSE_INT8, int8_t, "int8")                                                                                      \
+  X(ASPARSE_INT16, int16_t, "int16")                                                                                   \
+  X(ASPARSE_INT32, int32_t, "int32")                                                                                   \
+  X(ASPARSE_INT64, int64_t, "int64")                                                                                   \
+  X(ASPARSE_UINT8, uint8_t, "uint8")                                                                                   \
+  X(ASPARSE_UINT16, uint16_t, "uint16")                                                                                \
+  X(ASPARSE_UINT32, uint32_t, "uint32")                                                                                \
   X(ASPARSE_UINT64, uint64_t, "uint64")
-#define FOR_ELEMENTS(X)                                                                            \
-  FOR_INTEGERS(X)                                                                                  \
-  X(ASPARSE_FLOAT32, float, "float32")                                                             \
+#define FOR_ELEMENTS(X)                                                                                                \
+  FOR_INTEGERS(X)                                                                                                      \
+  X(ASPARSE_FLOAT32, float, "float32")                                                                                 \
   X(ASPARSE_FLOAT64, double, "float64")
 
 size_t asparse_element_size(asparse_element element) {
@@ -41,12 +41,12 @@ asparse_element asparse_element_of_dtype(asparse_dtype dtype) {
 
 void asparse_element_to_int64(asparse_element element, const void *from, int64_t count, int64_t *to) {
   switch (element) {
-#define WIDEN(type, c_type, name)                                                                  \
-  case type: {                                                                                     \
-    const c_type *typed = from;                                                                    \
-    _Pragma("omp parallel for schedule(static)") for (int64_t i = 0; i < count; i++) to[i] =       \
-        type == ASPARSE_UINT64 && (uint64_t)typed[i] > INT64_MAX ? INT64_MAX : (int64_t)typed[i];  \
-    break;                                                                                         \
+#define WIDEN(type, c_type, name)                                                                                      \
+  case type: {                                                                                                         \
+    const c_type *typed = from;                                                                                        \
+    _Pragma("omp parallel for schedule(static)") for (int64_t i = 0; i < count; i++) to[i] =                           \
+        type == ASPARSE_UINT64 && (uint64_t)typed[i] > INT64_MAX ? INT64_MAX : (int64_t)typed[i];                      \
+    break;                                                                                                             \
   }
     FOR_INTEGERS(WIDEN)
 #undef WIDEN
@@ -56,12 +56,11 @@ void asparse_element_to_int64(asparse_element element, const void *from, int64_t
 
 void asparse_element_from_int64(asparse_element element, const int64_t *from, int64_t count, void *to) {
   switch (element) {
-#define NARROW(type, c_type, name)                                                                 \
-  case type: {                                                                                     \
-    c_type *typed = to;                                                                            \
-    _Pragma("omp parallel for schedule(static)") for (int64_t i = 0; i < count; i++) typed[i] =    \
-        (c_type)from[i];                                                                           \
-    break;                                                                                         \
+#define NARROW(type, c_type, name)                                                                                     \
+  case type: {                                                                                                         \
+    c_type *typed = to;                                                                                                \
+    _Pragma("omp parallel for schedule(static)") for (int64_t i = 0; i < count; i++) typed[i] = (c_type)from[i];       \
+    break;                                                                                                             \
   }
     FOR_INTEGERS(NARROW)
 #undef NARROW
@@ -84,15 +83,15 @@ int64_t asparse_element_to_values(asparse_element element, const void *from, int
   case ASPARSE_FLOAT64:
     asparse_convert_values(dtype, (char *)to + (size_t)first * asparse_dtype_size(dtype), ASPARSE_FP64, from, count);
     break;
-#define CONVERT(type, c_type, name)                                                                \
-  case type: {                                                                                     \
-    const c_type *typed = from;                                                                    \
-    _Pragma("omp parallel for schedule(static) reduction(+ : inexact)") for (int64_t i = 0; i < count; i++) { \
-      bool negative = type < ASPARSE_UINT8 && typed[i] < (c_type)1 && typed[i] != 0;               \
-      inexact += sizeof(c_type) == 8 && !is_exact(negative ? -(uint64_t)typed[i] : (uint64_t)typed[i]); \
-      asparse_store(dtype, to, first + i, (double)typed[i]);                                       \
-    }                                                                                              \
-    break;                                                                                         \
+#define CONVERT(type, c_type, name)                                                                                    \
+  case type: {                                                                                                         \
+    const c_type *typed = from;                                                                                        \
+    _Pragma("omp parallel for schedule(static) reduction(+ : inexact)") for (int64_t i = 0; i < count; i++) {          \
+      bool negative = type < ASPARSE_UINT8 && typed[i] < (c_type)1 && typed[i] != 0;                                   \
+      inexact += sizeof(c_type) == 8 && !is_exact(negative ? -(uint64_t)typed[i] : (uint64_t)typed[i]);                \
+      asparse_store(dtype, to, first + i, (double)typed[i]);                                                           \
+    }                                                                                                                  \
+    break;                                                                                                             \
   }
     FOR_INTEGERS(CONVERT)
 #undef CONVERT

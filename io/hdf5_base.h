@@ -18,19 +18,19 @@ asparse_status asparse_hdf5_fail(asparse_status code, const char *call, const ch
 
 /* For calls that give a negative number when they fail. code: ERR_DATA for what a damaged file
  * causes, ERR_IO for writing. */
-#define TRY_HDF5(code, call)                                                                       \
-  do {                                                                                             \
-    if ((call) < 0) {                                                                              \
-      status = asparse_hdf5_fail((code), #call, __FILE__, __LINE__);                               \
-      goto cleanup;                                                                                \
-    }                                                                                              \
+#define TRY_HDF5(code, call)                                                                                           \
+  do {                                                                                                                 \
+    if ((call) < 0) {                                                                                                  \
+      status = asparse_hdf5_fail((code), #call, __FILE__, __LINE__);                                                   \
+      goto cleanup;                                                                                                    \
+    }                                                                                                                  \
   } while (0)
 
 /* Closes what is open (id ≥ 0) and marks it closed. */
-#define CLOSE_HDF5(close, id)                                                                      \
-  do {                                                                                             \
-    if ((id) >= 0) close(id);                                                                      \
-    (id) = -1;                                                                                     \
+#define CLOSE_HDF5(close, id)                                                                                          \
+  do {                                                                                                                 \
+    if ((id) >= 0) close(id);                                                                                          \
+    (id) = -1;                                                                                                         \
   } while (0)
 
 #endif

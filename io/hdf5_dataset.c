@@ -27,7 +27,9 @@ static asparse_status inspect_type(hid_t id, asparse_dataset *dataset) {
   size_t size = H5Tget_size(base);
   TRY_THAT(class == H5T_INTEGER || class == H5T_FLOAT, ASPARSE_ERR_DATA,
            "dataset %s holds %s, expected integer or floating-point numbers", dataset->path,
-           class == H5T_STRING ? "text" : class == H5T_COMPOUND ? "compound values (complex numbers?)" : "no numbers");
+           class == H5T_STRING     ? "text"
+           : class == H5T_COMPOUND ? "compound values (complex numbers?)"
+                                   : "no numbers");
   TRY_THAT(size <= 8, ASPARSE_ERR_DATA,
            "dataset %s holds numbers of %zu bytes, at most 8 are read; store them as float64 or int64", dataset->path,
            size);
@@ -49,10 +51,11 @@ static asparse_status inspect_filters(hid_t creation, const char *path) {
     H5Z_filter_t filter = H5Pget_filter2(creation, (unsigned)i, &flags, &n_values, NULL, sizeof name, name, &config);
     if (filter >= 0 && H5Zfilter_avail(filter) <= 0) {
       H5Eclear2(H5E_DEFAULT);
-      return ASPARSE_FAIL(ASPARSE_ERR_DATA,
-                          "dataset %s is compressed by filter %d (%s), which is not installed; set HDF5_PLUGIN_PATH, or "
-                          "rewrite the file with h5repack -f GZIP=1",
-                          path, (int)filter, name[0] ? name : "unnamed");
+      return ASPARSE_FAIL(
+          ASPARSE_ERR_DATA,
+          "dataset %s is compressed by filter %d (%s), which is not installed; set HDF5_PLUGIN_PATH, or "
+          "rewrite the file with h5repack -f GZIP=1",
+          path, (int)filter, name[0] ? name : "unnamed");
     }
   }
   return ASPARSE_OK;
@@ -86,8 +89,8 @@ static asparse_status inspect_shape(hid_t id, asparse_dataset *dataset) {
   int64_t bytes = 0;
   TRY_HDF5(ASPARSE_ERR_DATA, space = H5Dget_space(id));
   dataset->rank = H5Sget_simple_extent_ndims(space);
-  TRY_THAT(dataset->rank == 1 || dataset->rank == 2, ASPARSE_ERR_DATA,
-           "dataset %s has %d dimensions, expected 1 or 2", dataset->path, dataset->rank);
+  TRY_THAT(dataset->rank == 1 || dataset->rank == 2, ASPARSE_ERR_DATA, "dataset %s has %d dimensions, expected 1 or 2",
+           dataset->path, dataset->rank);
   TRY_HDF5(ASPARSE_ERR_DATA, H5Sget_simple_extent_dims(space, shape, NULL));
   dataset->rows = (int64_t)shape[0];
   dataset->cols = (int64_t)shape[1];
@@ -184,8 +187,8 @@ static asparse_status read_piece(const asparse_dataset *dataset, hid_t transfer,
     TRY_HDF5(ASPARSE_ERR_RUNTIME, H5Sselect_none(in_file));
     TRY_HDF5(ASPARSE_ERR_RUNTIME, H5Sselect_none(in_memory));
   }
-  TRY_HDF5(ASPARSE_ERR_DATA, H5Dread(dataset->id, asparse_element_hdf5(dataset->element), in_memory, in_file,
-                                     transfer, rows));
+  TRY_HDF5(ASPARSE_ERR_DATA,
+           H5Dread(dataset->id, asparse_element_hdf5(dataset->element), in_memory, in_file, transfer, rows));
 cleanup:
   if (status != ASPARSE_OK) asparse_error_prefix("dataset %s", dataset->label);
   CLOSE_HDF5(H5Sclose, in_memory);

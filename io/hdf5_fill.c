@@ -81,8 +81,7 @@ static asparse_status fill_through_rank_0(asparse_comm *comm, const target *t, c
       int bytes = (int)(count * size); /* a piece is below 2^31 bytes */
       if (comm->rank == r) s->give(s->context, first, count, s->stage);
       if (r != 0 && comm->rank == r) TRY_MPI(MPI_Send(s->stage, bytes, MPI_BYTE, 0, TAG, comm->mpi));
-      if (r != 0 && comm->rank == 0)
-        TRY_MPI(MPI_Recv(s->stage, bytes, MPI_BYTE, r, TAG, comm->mpi, MPI_STATUS_IGNORE));
+      if (r != 0 && comm->rank == 0) TRY_MPI(MPI_Recv(s->stage, bytes, MPI_BYTE, r, TAG, comm->mpi, MPI_STATUS_IGNORE));
       if (comm->rank == 0 && write_status == ASPARSE_OK)
         write_status = write_piece(t, range[0] + first, count, s->stage);
     }

@@ -43,8 +43,7 @@ static asparse_status check_regular_file(const char *path) {
   if (length == 0) return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s is empty, expected an HDF5 file", path);
   htri_t is_hdf5 = H5Fis_hdf5(path);
   H5Eclear2(H5E_DEFAULT);
-  if (is_hdf5 <= 0)
-    return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s is not an HDF5 file; %s", path, looks_like(head, length));
+  if (is_hdf5 <= 0) return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s is not an HDF5 file; %s", path, looks_like(head, length));
   return ASPARSE_OK;
 }
 
@@ -119,8 +118,9 @@ asparse_status asparse_hdf5_open_object(hid_t file, const char *path, hid_t *obj
   H5Eclear2(H5E_DEFAULT);
   if (*object < 0) {
     bool refused = !refused_before && asparse_error_message()[0] != '\0';
-    status = refused ? ASPARSE_ERR_DATA
-                     : ASPARSE_FAIL(ASPARSE_ERR_USAGE, "the file holds no object \"%s\"; h5ls -r lists what it holds", path);
+    status =
+        refused ? ASPARSE_ERR_DATA
+                : ASPARSE_FAIL(ASPARSE_ERR_USAGE, "the file holds no object \"%s\"; h5ls -r lists what it holds", path);
   }
 cleanup:
   CLOSE_HDF5(H5Pclose, access);

@@ -123,8 +123,9 @@ asparse_status asparse_hdf5_claim_space(asparse_comm *comm, const char *path, co
   TRY(asparse_comm_agree(comm, status));
   TRY_MPI(MPI_Bcast(&size, 1, MPI_INT64_T, 0, comm->mpi));
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < (rlim_t)size)
-    status = ASPARSE_FAIL(ASPARSE_ERR_IO, "cannot write %s: it needs %lld bytes, the limit on file sizes is %llu (ulimit -f)",
-                          name, (long long)size, (unsigned long long)limit.rlim_cur);
+    status = ASPARSE_FAIL(ASPARSE_ERR_IO,
+                          "cannot write %s: it needs %lld bytes, the limit on file sizes is %llu (ulimit -f)", name,
+                          (long long)size, (unsigned long long)limit.rlim_cur);
   status = asparse_comm_agree(comm, status);
 cleanup:
   return status;

@@ -62,12 +62,14 @@ void asparse_part_arrays(const asparse_part *part, asparse_dtype dtype, asparse_
   csr_arrays(part->offd, value, offd_names, arrays + 3);
   shard_arrays(part->diag_shard, format, value, true, arrays + 6);
   shard_arrays(part->offd_shard, format, value, false, arrays + 10);
-  arrays[14] = (asparse_part_array){"col_map_offd", ASPARSE_INT64, part->col_map_offd ? part->n_halo : -1,
-                                    part->col_map_offd};
+  arrays[14] =
+      (asparse_part_array){"col_map_offd", ASPARSE_INT64, part->col_map_offd ? part->n_halo : -1, part->col_map_offd};
   arrays[15] = (asparse_part_array){"row_map", ASPARSE_INT64, part->row_map ? part->m_local : -1, part->row_map};
 }
 
-int64_t asparse_part_shard_nnz(const asparse_shard *shard) { return shard && !shard->csr ? asparse_shard_nnz(shard) : 0; }
+int64_t asparse_part_shard_nnz(const asparse_shard *shard) {
+  return shard && !shard->csr ? asparse_shard_nnz(shard) : 0;
+}
 
 uint64_t asparse_part_checksum(const asparse_part *part, const asparse_part_array arrays[ASPARSE_PART_ARRAYS]) {
   const int64_t scalars[5] = {part->m_local, part->k_local, part->n_halo, asparse_part_shard_nnz(part->diag_shard),
@@ -75,7 +77,8 @@ uint64_t asparse_part_checksum(const asparse_part *part, const asparse_part_arra
   uint64_t sum = asparse_checksum_int64(ASPARSE_PART_ARRAYS, 0, scalars, 0, 5);
   for (int i = 0; i < ASPARSE_PART_ARRAYS; i++) {
     if (arrays[i].count > 0)
-      sum += asparse_checksum_bytes(i, arrays[i].data, arrays[i].count * (int64_t)asparse_element_size(arrays[i].element));
+      sum +=
+          asparse_checksum_bytes(i, arrays[i].data, arrays[i].count * (int64_t)asparse_element_size(arrays[i].element));
   }
   return sum;
 }
@@ -168,7 +171,7 @@ static const char *const format_names[] = {"auto", "csr", "wcsr", "bcsr"};
 static const char *const dtype_names[] = {"fp64", "fp32", "bf16"};
 
 uint64_t asparse_part_header_checksum(const asparse_part_header *h) {
-  const int64_t scalars[8] = {h->parts,      h->m,         h->k,    h->nnz, (int64_t)h->dtype, (int64_t)h->method,
+  const int64_t scalars[8] = {h->parts,           h->m,   h->k, h->nnz, (int64_t)h->dtype, (int64_t)h->method,
                               (int64_t)h->format, h->unit};
   return asparse_checksum_int64(0, 0, scalars, 0, 8) + asparse_checksum_int64(1, 0, h->row_starts, 0, h->parts + 1) +
          asparse_checksum_int64(2, 0, h->col_starts, 0, h->parts + 1);

@@ -4,13 +4,9 @@
 
 #include "io/budget.h"
 
-static const char *const names[] = {"general",
-                                    "symmetric_lower",
-                                    "symmetric_upper",
-                                    "skew_symmetric_lower",
-                                    "skew_symmetric_upper",
-                                    "hermitian_lower",
-                                    "hermitian_upper"};
+static const char *const names[] = {
+    "general",         "symmetric_lower", "symmetric_upper", "skew_symmetric_lower", "skew_symmetric_upper",
+    "hermitian_lower", "hermitian_upper"};
 
 const char *asparse_structure_name(asparse_structure structure) { return names[structure]; }
 
@@ -41,9 +37,10 @@ static asparse_status check_triangle(asparse_structure structure, const asparse_
     int64_t row = a->row_begin + i;
     for (int64_t e = a->row_ptr[i]; e < a->row_ptr[i + 1]; e++) {
       if (lower ? a->col_idx[e] <= row : a->col_idx[e] >= row) continue;
-      return ASPARSE_FAIL(ASPARSE_ERR_DATA,
-                          "the matrix is said to be %s, but entry (%lld, %lld), counted from 0, is in the other triangle",
-                          names[structure], (long long)row, (long long)a->col_idx[e]);
+      return ASPARSE_FAIL(
+          ASPARSE_ERR_DATA,
+          "the matrix is said to be %s, but entry (%lld, %lld), counted from 0, is in the other triangle",
+          names[structure], (long long)row, (long long)a->col_idx[e]);
     }
   }
   return ASPARSE_OK;
@@ -56,7 +53,7 @@ typedef struct mirrored {
 
 /* Mirrored entries on their way to the owners of their rows. */
 typedef struct exchange {
-  int64_t *starts;                                               /* [size + 1] first row of each rank */
+  int64_t *starts;                                                    /* [size + 1] first row of each rank */
   int64_t *send_bytes, *send_displs, *receive_bytes, *receive_displs; /* [size] */
   mirrored *send, *receive;
   int64_t n_receive;
@@ -144,8 +141,8 @@ static asparse_status merge(bool lower, const exchange *x, asparse_csr **a) {
   asparse_status status = ASPARSE_OK;
   asparse_csr *old = *a, *whole = NULL;
   int64_t *next = NULL; /* where the next received entry of each row goes */
-  TRY(asparse_csr_create(&whole, old->m, old->k, old->row_begin, old->n_rows,
-                         asparse_csr_nnz_local(old) + x->n_receive, old->dtype));
+  TRY(asparse_csr_create(&whole, old->m, old->k, old->row_begin, old->n_rows, asparse_csr_nnz_local(old) + x->n_receive,
+                         old->dtype));
   ALLOC(next, old->n_rows);
   for (int64_t i = 0; i < x->n_receive; i++) whole->row_ptr[x->receive[i].row - old->row_begin + 1]++;
   for (int64_t i = 0; i < old->n_rows; i++) {
@@ -182,8 +179,7 @@ asparse_status asparse_structure_expand(asparse_comm *comm, asparse_structure st
   TRY(asparse_comm_agree(comm, pack(comm, is_skew(structure), *a, &x)));
   TRY(asparse_comm_alltoall_int64(comm, x.send_bytes, x.receive_bytes));
   TRY(asparse_comm_agree(comm, prepare_receive(comm, &x)));
-  TRY(asparse_comm_alltoallv(comm, x.send, x.send_bytes, x.send_displs, x.receive, x.receive_bytes,
-                             x.receive_displs));
+  TRY(asparse_comm_alltoallv(comm, x.send, x.send_bytes, x.send_displs, x.receive, x.receive_bytes, x.receive_displs));
   TRY(asparse_comm_agree(comm, merge(is_lower(structure), &x, a)));
 cleanup:
   exchange_free(&x);

@@ -107,8 +107,8 @@ static void check_counting(const char *name, int64_t m, int64_t n, asparse_dtype
   asparse_dense_destroy(&a);
 }
 
-#define DENSE_JSON(format, shape)                                                                  \
-  "{\"binsparse\": {\"version\": \"0.1\", \"format\": \"" format "\", \"shape\": " shape                         \
+#define DENSE_JSON(format, shape)                                                                                      \
+  "{\"binsparse\": {\"version\": \"0.1\", \"format\": \"" format "\", \"shape\": " shape                               \
   ", \"number_of_stored_values\": 12, \"data_types\": {\"values\": \"float64\"}}}"
 
 static void test_datasets_of_other_programs(void **state) {
@@ -199,7 +199,8 @@ static void test_rows_out_of_range(void **state) {
   a->n = 3;
   expect_failure(asparse_dense_read(comm, in_folder("range.h5"), row_begin, a), ASPARSE_ERR_USAGE, "3 columns");
   a->n = 4;
-  expect_failure(asparse_dense_write(comm, in_folder("range.h5"), 10, row_begin, a, NULL), ASPARSE_ERR_RUNTIME, "slabs");
+  expect_failure(asparse_dense_write(comm, in_folder("range.h5"), 10, row_begin, a, NULL), ASPARSE_ERR_RUNTIME,
+                 "slabs");
   asparse_dense_destroy(&a);
 }
 
@@ -220,7 +221,8 @@ static void test_existence(void **state) {
   assert_false(exists);
   expect_ok(asparse_object_exists(comm, in_folder("exists.h5"), "/dangling", &exists));
   assert_false(exists);
-  expect_failure(asparse_object_exists(comm, in_folder("exists.h5"), "/outside", &exists), ASPARSE_ERR_DATA, "another file");
+  expect_failure(asparse_object_exists(comm, in_folder("exists.h5"), "/outside", &exists), ASPARSE_ERR_DATA,
+                 "another file");
   expect_failure(asparse_object_exists(comm, in_folder("none.h5"), "/x", &exists), ASPARSE_ERR_NO_INPUT, "none.h5");
 }
 
@@ -260,7 +262,8 @@ static void test_failed_writes(void **state) {
     assert_int_equal(count_hidden_files(), 0);
     assert_int_equal(access(in_folder("limit.h5"), F_OK), -1);
   }
-  expect_failure(asparse_dense_write(comm, in_folder("none/x.h5"), 200, row_begin, a, NULL), ASPARSE_ERR_IO, "none/x.h5");
+  expect_failure(asparse_dense_write(comm, in_folder("none/x.h5"), 200, row_begin, a, NULL), ASPARSE_ERR_IO,
+                 "none/x.h5");
   asparse_dense_destroy(&a);
 }
 

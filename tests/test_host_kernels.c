@@ -349,6 +349,10 @@ static void test_pack(void **state) {
       for (int64_t j = 0; j < 6; j++)
         assert_true(asparse_load(dtypes[d], packed->values, i * 6 + j) ==
                     asparse_load(dtypes[d], b->values, rows[i] * b->ld + j));
+    assert_int_equal(host->pack(dtypes[d], 4, NULL, 6, b->values, b->ld, packed->values), ASPARSE_OK);
+    for (int64_t x = 0; x < 24; x++)
+      assert_true(asparse_load(dtypes[d], packed->values, x) ==
+                  asparse_load(dtypes[d], b->values, x / 6 * b->ld + x % 6));
     assert_int_equal(host->pack(dtypes[d], 0, NULL, 6, b->values, b->ld, packed->values), ASPARSE_OK);
     asparse_dense_destroy(&b);
     asparse_dense_destroy(&packed);

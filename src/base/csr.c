@@ -1,5 +1,6 @@
 #include "base/csr.h"
 
+#include <omp.h>
 #include <stdlib.h>
 
 asparse_status asparse_csr_create(asparse_csr **out, int64_t m, int64_t k, int64_t row_begin, int64_t n_rows,
@@ -49,15 +50,15 @@ static int compare_entries(const void *left, const void *right) {
   return a->position < b->position ? -1 : a->position > b->position;
 }
 
-/* Sorts entries [begin, end) into place at `target` ≤ begin and returns how many remain. */
-static int64_t sort_row(asparse_csr *a, int64_t begin, int64_t end, int64_t target, entry *order, double *sums) {
+/* Sorts and sums entries [begin, end) in place; returns how many remain. order and sums: [end - begin]. */
+static int64_t sort_row(asparse_csr *a, int64_t begin, int64_t end, entry *order, double *sums) {
   int64_t n = end - begin;
   for (int64_t i = 0; i < n; i++) order[i] = (entry){a->col_idx[begin + i], i};
   qsort(order, (size_t)n, sizeof *order, compare_entries);
   int64_t kept = 0;
   for (int64_t i = 0; i < n; i++) {
     double value = asparse_load(a->dtype, a->values, begin + order[i].position);
-    if (i > 0 && order[i].col == order[i - 1].col) {
+    if (i > 0 && order[i].col == order[kept - 1].col) {
       sums[kept - 1] += value;
     } else {
       order[kept].col = order[i].col;
@@ -65,48 +66,57 @@ static int64_t sort_row(asparse_csr *a, int64_t begin, int64_t end, int64_t targ
     }
   }
   for (int64_t i = 0; i < kept; i++) {
-    a->col_idx[target + i] = order[i].col;
-    asparse_store(a->dtype, a->values, target + i, sums[i]);
+    a->col_idx[begin + i] = order[i].col;
+    asparse_store(a->dtype, a->values, begin + i, sums[i]);
   }
   return kept;
 }
 
-static void move_row(asparse_csr *a, int64_t begin, int64_t end, int64_t target) {
-  if (begin == target) return;
+/* Closes the gaps that summing left; kept [n_rows] entries remain of each row. */
+static void close_gaps(asparse_csr *a, const int64_t *kept) {
   size_t size = asparse_dtype_size(a->dtype);
-  memmove(a->col_idx + target, a->col_idx + begin, (size_t)(end - begin) * sizeof *a->col_idx);
-  memmove((char *)a->values + (size_t)target * size, (char *)a->values + (size_t)begin * size,
-          (size_t)(end - begin) * size);
+  int64_t target = 0, begin = 0;
+  for (int64_t i = 0; i < a->n_rows; i++) {
+    int64_t end = a->row_ptr[i + 1];
+    if (begin != target) {
+      memmove(a->col_idx + target, a->col_idx + begin, (size_t)kept[i] * sizeof *a->col_idx);
+      memmove((char *)a->values + (size_t)target * size, (char *)a->values + (size_t)begin * size,
+              (size_t)kept[i] * size);
+    }
+    a->n_duplicates += end - begin - kept[i];
+    target += kept[i];
+    begin = end;
+    a->row_ptr[i + 1] = target;
+  }
 }
 
 asparse_status asparse_csr_sort_rows(asparse_csr *a) {
   asparse_status status = ASPARSE_OK;
   entry *order = NULL;
   double *sums = NULL;
-  int64_t longest = 0;
-  bool all_sorted = true;
-#pragma omp parallel for schedule(static) reduction(max : longest) reduction(&& : all_sorted)
+  int64_t *kept = NULL, longest = 0;
+#pragma omp parallel for schedule(static) reduction(max : longest)
   for (int64_t i = 0; i < a->n_rows; i++) {
-    if (a->row_ptr[i + 1] - a->row_ptr[i] > longest) longest = a->row_ptr[i + 1] - a->row_ptr[i];
-    all_sorted = all_sorted && row_is_sorted(a->col_idx, a->row_ptr[i], a->row_ptr[i + 1]);
+    int64_t length = a->row_ptr[i + 1] - a->row_ptr[i];
+    if (length > longest && !row_is_sorted(a->col_idx, a->row_ptr[i], a->row_ptr[i + 1])) longest = length;
   }
-  if (all_sorted) return ASPARSE_OK;
+  if (longest == 0) return ASPARSE_OK;
 
-  ALLOC(order, longest);
-  ALLOC(sums, longest);
-  int64_t target = 0, begin = 0;
+  int threads = omp_get_max_threads();
+  ALLOC(order, threads * longest);
+  ALLOC(sums, threads * longest);
+  ALLOC(kept, a->n_rows);
+#pragma omp parallel for schedule(dynamic, 64)
   for (int64_t i = 0; i < a->n_rows; i++) {
-    int64_t end = a->row_ptr[i + 1], kept = end - begin;
-    if (row_is_sorted(a->col_idx, begin, end)) move_row(a, begin, end, target);
-    else kept = sort_row(a, begin, end, target, order, sums);
-    a->n_duplicates += end - begin - kept;
-    target += kept;
-    begin = end;
-    a->row_ptr[i + 1] = target;
+    int64_t begin = a->row_ptr[i], end = a->row_ptr[i + 1], scratch = omp_get_thread_num() * longest;
+    kept[i] = row_is_sorted(a->col_idx, begin, end) ? end - begin
+                                                    : sort_row(a, begin, end, order + scratch, sums + scratch);
   }
+  close_gaps(a, kept);
 cleanup:
   asparse_free(order);
   asparse_free(sums);
+  asparse_free(kept);
   return status;
 }
 
