@@ -38,7 +38,7 @@ static void give_values(void *context, int64_t first, int64_t count, void *eleme
 
 static void give_one(void *context, int64_t first, int64_t count, void *elements) {
   (void)context, (void)first;
-  for (int64_t i = 0; i < count; i++) ((float *)elements)[i] = 1.0f;
+  for (int64_t i = 0; i < count; i++) ((int8_t *)elements)[i] = 1;
 }
 
 /* Where this slab stands among all, which must follow each other in rank order and cover the matrix. */
@@ -54,7 +54,7 @@ static asparse_status place(asparse_comm *comm, outgoing *o) {
   o->last = comm->rank == comm->size - 1;
   /* The narrowest of the two types that hold every column and every pointer. */
   o->index_element = a->k <= UINT32_MAX && o->nnz <= UINT32_MAX ? ASPARSE_UINT32 : ASPARSE_UINT64;
-  o->value_element = o->pattern ? ASPARSE_FLOAT32 : asparse_element_of_dtype(a->dtype);
+  o->value_element = o->pattern ? ASPARSE_INT8 : asparse_element_of_dtype(a->dtype);
   if (a->row_begin != before[0] || all[0] != a->m)
     status = ASPARSE_FAIL(ASPARSE_ERR_RUNTIME, "slabs of rows must follow each other in rank order");
   status = asparse_comm_agree(comm, status);

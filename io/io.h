@@ -23,7 +23,7 @@ ASPARSE_API asparse_status asparse_csr_read(asparse_comm *comm, const char *path
                                             asparse_source *source);
 
 /* Collective. Writes the slabs of all ranks, in rank order, as one Binsparse CSR matrix: uint64 or the
- * narrowest sufficient index type, values of a's dtype (value_type "pattern": iso values of 1).
+ * narrowest sufficient index type, values of a's dtype (value_type "pattern": one iso[int8] 1, so that a pattern has no precision of its own).
  * A temporary name in the same folder, fsync, rename: the file is whole or absent. */
 ASPARSE_API asparse_status asparse_csr_write(asparse_comm *comm, const char *path, const asparse_csr *a,
                                              const char *value_type, const asparse_provenance *provenance);
@@ -67,13 +67,18 @@ typedef struct asparse_part {
   int64_t *row_map;                /* [m_local] original row of each own row; NULL if not permuted */
 } asparse_part;
 
+/* Format and unit (window height, block size; 1 for CSR) of a shard. */
+typedef struct asparse_shard_kind {
+  asparse_format format;
+  int32_t unit;
+} asparse_shard_kind;
+
 typedef struct asparse_part_header {
   int parts;
   int64_t m, k, nnz;
   asparse_dtype dtype;
   asparse_partition_method method;
-  asparse_format format;
-  int32_t unit;
+  asparse_shard_kind diag, offd;
   int64_t *row_starts, *col_starts; /* [parts + 1] */
   uint64_t matrix_hash;
   double build_seconds;             /* partitioning and building that loading saves */

@@ -53,15 +53,15 @@ static void shard_arrays(const asparse_shard *shard, asparse_format format, aspa
   else wcsr_arrays(shard ? shard->wcsr : NULL, value, wcsr_names[diag], arrays);
 }
 
-void asparse_part_arrays(const asparse_part *part, asparse_dtype dtype, asparse_format format,
+void asparse_part_arrays(const asparse_part *part, asparse_dtype dtype, asparse_format diag, asparse_format offd,
                          asparse_part_array arrays[ASPARSE_PART_ARRAYS]) {
   static const char *const diag_names[3] = {"diag/row_ptr", "diag/col_idx", "diag/values"};
   static const char *const offd_names[3] = {"offd/row_ptr", "offd/col_idx", "offd/values"};
   asparse_element value = value_element(dtype);
   csr_arrays(part->diag, value, diag_names, arrays);
   csr_arrays(part->offd, value, offd_names, arrays + 3);
-  shard_arrays(part->diag_shard, format, value, true, arrays + 6);
-  shard_arrays(part->offd_shard, format, value, false, arrays + 10);
+  shard_arrays(part->diag_shard, diag, value, true, arrays + 6);
+  shard_arrays(part->offd_shard, offd, value, false, arrays + 10);
   arrays[14] =
       (asparse_part_array){"col_map_offd", ASPARSE_INT64, part->col_map_offd ? part->n_halo : -1, part->col_map_offd};
   arrays[15] = (asparse_part_array){"row_map", ASPARSE_INT64, part->row_map ? part->m_local : -1, part->row_map};
@@ -171,9 +171,17 @@ static const char *const format_names[] = {"auto", "csr", "wcsr", "bcsr"};
 static const char *const dtype_names[] = {"fp64", "fp32", "bf16"};
 
 uint64_t asparse_part_header_checksum(const asparse_part_header *h) {
-  const int64_t scalars[8] = {h->parts,           h->m,   h->k, h->nnz, (int64_t)h->dtype, (int64_t)h->method,
-                              (int64_t)h->format, h->unit};
-  return asparse_checksum_int64(0, 0, scalars, 0, 8) + asparse_checksum_int64(1, 0, h->row_starts, 0, h->parts + 1) +
+  const int64_t scalars[10] = {h->parts,
+                               h->m,
+                               h->k,
+                               h->nnz,
+                               (int64_t)h->dtype,
+                               (int64_t)h->method,
+                               (int64_t)h->diag.format,
+                               h->diag.unit,
+                               (int64_t)h->offd.format,
+                               h->offd.unit};
+  return asparse_checksum_int64(0, 0, scalars, 0, 10) + asparse_checksum_int64(1, 0, h->row_starts, 0, h->parts + 1) +
          asparse_checksum_int64(2, 0, h->col_starts, 0, h->parts + 1);
 }
 
@@ -181,42 +189,51 @@ asparse_status asparse_part_header_json(const asparse_part_header *h, char text[
   char hash[ASPARSE_CHECKSUM_LENGTH], checksum[ASPARSE_CHECKSUM_LENGTH];
   asparse_checksum_text(h->matrix_hash, hash);
   asparse_checksum_text(asparse_part_header_checksum(h), checksum);
-  json_t *root = json_pack("{s:i, s:i, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:s, s:f, s:f, s:s}", "version", 1, "parts",
+  json_t *root = json_pack("{s:i, s:i, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:s, s:i, s:s, s:f, s:f, s:s}", "version", 1, "parts",
                            h->parts, "m", (json_int_t)h->m, "k", (json_int_t)h->k, "nnz", (json_int_t)h->nnz, "dtype",
-                           dtype_names[h->dtype], "method", method_names[h->method], "format", format_names[h->format],
-                           "unit", (int)h->unit, "matrix_hash", hash, "build_seconds", h->build_seconds, "imbalance",
+                           dtype_names[h->dtype], "method", method_names[h->method], "diag_format",
+                           format_names[h->diag.format], "diag_unit", (int)h->diag.unit, "offd_format",
+                           format_names[h->offd.format], "offd_unit", (int)h->offd.unit, "matrix_hash", hash, "build_seconds", h->build_seconds, "imbalance",
                            h->imbalance, "checksum", checksum);
   return dump(root, text);
+}
+
+static asparse_status get_kind(const json_t *root, const char *format_key, const char *unit_key,
+                               asparse_shard_kind *kind) {
+  int64_t unit = 0;
+  int format = 0;
+  PASS(get_choice(root, format_key, format_names, 4, &format));
+  PASS(get_integer(root, unit_key, 0, 64, &unit));
+  *kind = (asparse_shard_kind){(asparse_format)format, (int32_t)unit};
+  bool wcsr = kind->format == ASPARSE_FORMAT_WCSR, tiled = wcsr || kind->format == ASPARSE_FORMAT_BCSR;
+  bool unit_known = unit == 16 || unit == 32 || unit == 64 || (unit == 8 && wcsr);
+  if (kind->format == ASPARSE_FORMAT_AUTO || (tiled && !unit_known))
+    return ASPARSE_FAIL(ASPARSE_ERR_DATA, "format %s with unit %d is not known", format_names[format], kind->unit);
+  return ASPARSE_OK;
 }
 
 asparse_status asparse_part_header_parse(const char *text, asparse_part_header *h, uint64_t *checksum) {
   asparse_status status = ASPARSE_OK;
   json_t *root = NULL;
-  int64_t version = 0, parts = 0, unit = 0;
-  int dtype = 0, method = 0, format = 0;
+  int64_t version = 0, parts = 0;
+  int dtype = 0, method = 0;
   TRY(parse(text, ASPARSE_PARTITION_ATTRIBUTE, &root));
   TRY(get_integer(root, "version", 1, 1, &version));
   TRY(get_integer(root, "parts", 1, 1 << 24, &parts));
   TRY(get_integer(root, "m", 0, INT64_MAX - 1, &h->m));
   TRY(get_integer(root, "k", 0, INT64_MAX - 1, &h->k));
   TRY(get_integer(root, "nnz", 0, INT64_MAX - 1, &h->nnz));
-  TRY(get_integer(root, "unit", 0, 64, &unit));
   TRY(get_choice(root, "dtype", dtype_names, 3, &dtype));
   TRY(get_choice(root, "method", method_names, 2, &method));
-  TRY(get_choice(root, "format", format_names, 4, &format));
+  TRY(get_kind(root, "diag_format", "diag_unit", &h->diag));
+  TRY(get_kind(root, "offd_format", "offd_unit", &h->offd));
   TRY(get_hash(root, "matrix_hash", &h->matrix_hash));
   TRY(get_number(root, "build_seconds", &h->build_seconds));
   TRY(get_number(root, "imbalance", &h->imbalance));
   TRY(get_hash(root, "checksum", checksum));
   h->parts = (int)parts;
-  h->unit = (int32_t)unit;
   h->dtype = (asparse_dtype)dtype;
   h->method = (asparse_partition_method)method;
-  h->format = (asparse_format)format;
-  bool tiled = h->format == ASPARSE_FORMAT_WCSR || h->format == ASPARSE_FORMAT_BCSR;
-  bool unit_known = unit == 16 || unit == 32 || unit == 64 || (unit == 8 && h->format == ASPARSE_FORMAT_WCSR);
-  TRY_THAT(h->format != ASPARSE_FORMAT_AUTO && (!tiled || unit_known), ASPARSE_ERR_DATA,
-           "format %s with unit %d is not known", format_names[format], h->unit);
 cleanup:
   json_decref(root);
   return status;

@@ -30,8 +30,8 @@ typedef struct asparse_part_array {
   void *data;
 } asparse_part_array;
 
-/* All arrays of a part, present or not, always the same number in the same order. format: of the shards. */
-void asparse_part_arrays(const asparse_part *part, asparse_dtype dtype, asparse_format format,
+/* All arrays of a part, present or not, always the same number in the same order. Formats: of the shards. */
+void asparse_part_arrays(const asparse_part *part, asparse_dtype dtype, asparse_format diag, asparse_format offd,
                          asparse_part_array arrays[ASPARSE_PART_ARRAYS]);
 
 /* Over scalars and arrays. Threaded. */

@@ -204,18 +204,20 @@ cleanup:
   return status;
 }
 
-static asparse_status create_wcsr(part_reader *r, int32_t k, int64_t n_columns, int64_t nnz, asparse_shard *shard) {
+static asparse_status create_wcsr(part_reader *r, int32_t unit, int32_t k, int64_t n_columns, int64_t nnz,
+                                  asparse_shard *shard) {
   asparse_status status = ASPARSE_OK;
-  TRY(asparse_wcsr_create(&shard->wcsr, (int32_t)r->scalars.m_local, k, r->header->unit, n_columns, r->header->dtype));
+  TRY(asparse_wcsr_create(&shard->wcsr, (int32_t)r->scalars.m_local, k, unit, n_columns, r->header->dtype));
   shard->wcsr->window_row_ptr[shard->wcsr->n_windows] = n_columns;
   shard->wcsr->nnz = nnz;
 cleanup:
   return status;
 }
 
-static asparse_status create_bcsr(part_reader *r, int32_t k, int64_t n_blocks, int64_t nnz, asparse_shard *shard) {
+static asparse_status create_bcsr(part_reader *r, int32_t unit, int32_t k, int64_t n_blocks, int64_t nnz,
+                                  asparse_shard *shard) {
   asparse_status status = ASPARSE_OK;
-  TRY(asparse_bcsr_create(&shard->bcsr, (int32_t)r->scalars.m_local, k, r->header->unit, n_blocks, r->header->dtype));
+  TRY(asparse_bcsr_create(&shard->bcsr, (int32_t)r->scalars.m_local, k, unit, n_blocks, r->header->dtype));
   shard->bcsr->block_row_ptr[shard->bcsr->n_block_rows] = n_blocks;
   shard->bcsr->nnz = nnz;
 cleanup:
@@ -225,19 +227,19 @@ cleanup:
 static asparse_status create_shard(part_reader *r, bool diag, asparse_shard **out) {
   asparse_status status = ASPARSE_OK;
   asparse_shard *shard = NULL;
-  const asparse_part_header *h = r->header;
-  bool wcsr = h->format == ASPARSE_FORMAT_WCSR;
+  asparse_shard_kind kind = diag ? r->header->diag : r->header->offd;
+  bool wcsr = kind.format == ASPARSE_FORMAT_WCSR;
   int64_t extent = 0, nnz = diag ? r->scalars.diag_shard_nnz : r->scalars.offd_shard_nnz;
-  int64_t unit_bytes = (int64_t)h->unit * (int64_t)asparse_dtype_size(h->dtype) + 12;
+  int64_t unit_bytes = (int64_t)kind.unit * (int64_t)asparse_dtype_size(r->header->dtype) + 12;
   char name[32];
-  if (h->format == ASPARSE_FORMAT_CSR) return ASPARSE_OK;
+  if (kind.format == ASPARSE_FORMAT_CSR) return ASPARSE_OK;
   snprintf(name, sizeof name, "%s_shard/%s", diag ? "diag" : "offd", wcsr ? "window_col_idx" : "block_col_idx");
-  TRY(extent_of(r, name, wcsr ? unit_bytes : unit_bytes * h->unit, &extent));
+  TRY(extent_of(r, name, wcsr ? unit_bytes : unit_bytes * kind.unit, &extent));
   if (extent < 0) goto cleanup;
   int32_t k = (int32_t)(diag ? r->scalars.k_local : r->scalars.n_halo);
   ALLOC_ZERO(shard, 1);
-  shard->format = h->format;
-  TRY(wcsr ? create_wcsr(r, k, extent, nnz, shard) : create_bcsr(r, k, extent, nnz, shard));
+  shard->format = kind.format;
+  TRY(wcsr ? create_wcsr(r, kind.unit, k, extent, nnz, shard) : create_bcsr(r, kind.unit, k, extent, nnz, shard));
   *out = shard;
   shard = NULL;
 cleanup:
@@ -286,7 +288,7 @@ static asparse_status read_content(part_reader *r, int part) {
   PASS(create_shard(r, false, &p->offd_shard));
   PASS(create_map(r, "col_map_offd", p->n_halo, &p->col_map_offd));
   PASS(create_map(r, "row_map", p->m_local, &p->row_map));
-  asparse_part_arrays(p, r->header->dtype, r->header->format, arrays);
+  asparse_part_arrays(p, r->header->dtype, r->header->diag.format, r->header->offd.format, arrays);
   for (int i = 0; i < ASPARSE_PART_ARRAYS; i++) {
     if (arrays[i].count >= 0) PASS(read_exact(&r->self, r->file, r->group, &arrays[i]));
   }

@@ -7,8 +7,7 @@ struct asparse_part_writer {
   asparse_writer base; /* nobody holds the file between calls */
   int parts;
   asparse_dtype dtype;
-  asparse_format format;
-  int32_t unit;
+  asparse_shard_kind diag, offd;
 };
 
 /* ---- header --------------------------------------------------------------------------------- */
@@ -41,8 +40,8 @@ asparse_status asparse_part_writer_begin(asparse_comm *comm, const char *path, c
   TRY(asparse_writer_begin(comm, path, &writer->base));
   writer->parts = header->parts;
   writer->dtype = header->dtype;
-  writer->format = header->format;
-  writer->unit = header->unit;
+  writer->diag = header->diag;
+  writer->offd = header->offd;
   status = write_header(&writer->base, header, provenance);
   if (status != ASPARSE_OK) TRY(asparse_writer_end(&writer->base, status));
   *out = writer;
@@ -61,9 +60,10 @@ typedef struct announcement {
   int64_t counts[ASPARSE_PART_ARRAYS];
 } announcement;
 
-static asparse_status check_unit(const asparse_part_writer *writer, const asparse_shard *shard) {
+static asparse_status check_kind(const asparse_part_writer *writer, const asparse_shard *shard,
+                                 const asparse_shard_kind *kind) {
   if (!shard || shard->csr) return ASPARSE_OK;
-  if (shard->format == writer->format && asparse_shard_row_unit(shard) == writer->unit &&
+  if (shard->format == kind->format && asparse_shard_row_unit(shard) == kind->unit &&
       asparse_shard_dtype(shard) == writer->dtype)
     return ASPARSE_OK;
   return ASPARSE_FAIL(ASPARSE_ERR_RUNTIME, "a shard's format, unit or dtype is not that of the header");
@@ -74,12 +74,12 @@ static asparse_status announce(const asparse_part_writer *writer, int part, cons
   const asparse_part nothing = {0};
   memset(mine, 0, sizeof *mine);
   mine->part = part;
-  asparse_part_arrays(part < 0 ? &nothing : data, writer->dtype, writer->format, arrays);
+  asparse_part_arrays(part < 0 ? &nothing : data, writer->dtype, writer->diag.format, writer->offd.format, arrays);
   if (part < 0) return ASPARSE_OK;
   if (part >= writer->parts)
     return ASPARSE_FAIL(ASPARSE_ERR_RUNTIME, "part %d of a partition in %d parts", part, writer->parts);
-  PASS(check_unit(writer, data->diag_shard));
-  PASS(check_unit(writer, data->offd_shard));
+  PASS(check_kind(writer, data->diag_shard, &writer->diag));
+  PASS(check_kind(writer, data->offd_shard, &writer->offd));
   for (int i = 0; i < ASPARSE_PART_ARRAYS; i++) mine->counts[i] = arrays[i].count;
   mine->scalars = (asparse_part_scalars){data->m_local,
                                          data->k_local,

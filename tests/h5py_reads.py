@@ -66,7 +66,7 @@ def main():
             check_sparse(f"{folder}/fp64.h5", "float64")
             check_sparse(f"{folder}/fp32.h5", "float32")
             check_sparse(f"{folder}/bf16.h5", "float32")
-            check_sparse(f"{folder}/pattern.h5", "iso[float32]")
+            check_sparse(f"{folder}/pattern.h5", "iso[int8]")
             check_dense(f"{folder}/dense_fp64.h5", "float64")
             check_dense(f"{folder}/dense_bf16.h5", "float32")
     print("h5py and SciPy read 18 files as written")

@@ -115,8 +115,8 @@ static inline asparse_part_header make_header(const kind *k) {
                            .nnz = 123,
                            .dtype = k->dtype,
                            .method = k->permuted ? ASPARSE_PARTITION_METIS : 0,
-                           .format = k->format,
-                           .unit = k->unit,
+                           .diag = {k->format, k->unit},
+                           .offd = {k->format, k->unit},
                            .matrix_hash = UINT64_C(0xfedcba9876543210),
                            .build_seconds = 1.5,
                            .imbalance = 1.0625};

@@ -9,10 +9,10 @@ static void round_trip(const formula *f, asparse_dtype dtype, const char *value_
   expect_ok(asparse_csr_write(comm, in_folder("round.h5"), a, value_type, &provenance));
   expect_ok(asparse_csr_read(comm, in_folder("round.h5"), &b, &source));
   check_slab(b, f, dtype, ones);
-  assert_int_equal(b->dtype, ones || dtype != ASPARSE_FP64 ? ASPARSE_FP32 : ASPARSE_FP64);
+  assert_int_equal(b->dtype, ones || dtype == ASPARSE_FP64 ? ASPARSE_FP64 : ASPARSE_FP32);
   assert_string_equal(source.format, "Binsparse CSR");
   assert_string_equal(source.structure, "general");
-  assert_string_equal(source.value_type, ones ? "iso[float32]" : dtype == ASPARSE_FP64 ? "float64" : "float32");
+  assert_string_equal(source.value_type, ones ? "iso[int8]" : dtype == ASPARSE_FP64 ? "float64" : "float32");
   assert_int_equal(source.stored_entries, a->nnz);
   asparse_csr_destroy(&a);
   asparse_csr_destroy(&b);

@@ -233,8 +233,7 @@ asparse_status asparse_matrix_load(asparse_comm *comm, const char *path, asparse
   a->method = header.method;
   a->hash = header.matrix_hash;
   a->imbalance = header.imbalance;
-  a->ready_format = header.format;
-  a->ready_unit = header.unit;
+  a->ready = header.diag;
   a->saved_seconds = header.build_seconds;
   a->row_starts = header.row_starts;
   a->col_starts = header.col_starts;

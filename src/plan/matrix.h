@@ -17,8 +17,7 @@ struct asparse_matrix {
   double imbalance;                 /* largest cost / mean cost */
   double partition_seconds, move_seconds;
   /* From a partition file only. */
-  asparse_format ready_format; /* AUTO: no ready shards */
-  int32_t ready_unit;
+  asparse_shard_kind ready; /* of the own columns' shard; format AUTO: no ready shards */
   double saved_seconds; /* partitioning and building that loading saved */
 };
 

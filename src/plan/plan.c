@@ -18,7 +18,7 @@ static asparse_status choose_exchange(asparse_plan *plan, asparse_exchange_mode 
   int64_t rows[2] = {a->part.n_halo, a->k - a->part.k_local}; /* needed, all */
   TRY(asparse_comm_sum(a->comm, rows, 2));
   plan->exchange = wanted;
-  if (wanted == ASPARSE_EXCHANGE_AUTO && a->ready_format != ASPARSE_FORMAT_AUTO)
+  if (wanted == ASPARSE_EXCHANGE_AUTO && a->ready.format != ASPARSE_FORMAT_AUTO)
     plan->exchange = ASPARSE_EXCHANGE_ROWS; /* what saved shards are numbered for */
   else if (wanted == ASPARSE_EXCHANGE_AUTO)
     plan->exchange = rows[0] > 0 && (double)rows[0] >= REPLICATE_FROM * (double)rows[1] ? ASPARSE_EXCHANGE_REPLICATE
@@ -85,9 +85,9 @@ cleanup:
 
 static bool shards_are_ready(const asparse_plan *plan, const asparse_options *options) {
   const asparse_matrix *a = plan->matrix;
-  return a->ready_format != ASPARSE_FORMAT_AUTO &&
-         (options->format == ASPARSE_FORMAT_AUTO || options->format == a->ready_format) &&
-         (options->unit == 0 || options->unit == a->ready_unit) && plan->exchange == ASPARSE_EXCHANGE_ROWS;
+  return a->ready.format != ASPARSE_FORMAT_AUTO &&
+         (options->format == ASPARSE_FORMAT_AUTO || options->format == a->ready.format) &&
+         (options->unit == 0 || options->unit == a->ready.unit) && plan->exchange == ASPARSE_EXCHANGE_ROWS;
 }
 
 /* Takes the shards of a partition file as they are. CSR is its own shard. Local. */

@@ -54,8 +54,8 @@ static asparse_status fill_header(asparse_comm *comm, cutting *cut, double secon
   header->nnz = cut->slab->nnz;
   header->dtype = cut->slab->dtype;
   header->method = p->method;
-  header->format = cut->diag.format;
-  header->unit = cut->diag.unit;
+  header->diag = (asparse_shard_kind){cut->diag.format, cut->diag.unit};
+  header->offd = (asparse_shard_kind){cut->offd.format, cut->offd.unit};
   header->row_starts = p->row_starts;
   header->col_starts = p->col_starts;
   header->imbalance = p->total_cost > 0 ? (double)p->largest_cost * p->parts / (double)p->total_cost : 1.0;
