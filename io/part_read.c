@@ -115,7 +115,7 @@ static asparse_status read_header_content(asparse_comm *self, hid_t file, int ra
   TRY(asparse_hdf5_read_text(root, ASPARSE_PARTITION_ATTRIBUTE, &text));
   TRY(asparse_part_header_parse(text, header, &checksum));
   TRY_THAT(header->parts == ranks, ASPARSE_ERR_USAGE,
-           "the file holds %d parts, but %d ranks run; start %d ranks, or partition the matrix into %d parts",
+           "the file holds %d parts, but %d ranks run; start %d ranks, or make another file with asparse_partition --parts %d",
            header->parts, ranks, header->parts, ranks);
   ALLOC(header->row_starts, header->parts + 1);
   ALLOC(header->col_starts, header->parts + 1);

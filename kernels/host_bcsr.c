@@ -64,7 +64,9 @@ INLINE void bcsr_strip(asparse_dtype dtype, const int vectors, const bool masked
 
 INLINE void bcsr_multiply(asparse_dtype dtype, const asparse_product *p, int64_t begin, int64_t end, int64_t col_begin,
                           int64_t col_end) {
+  const int64_t *block_ptr = p->a->bcsr->block_row_ptr;
   for (int64_t block_row = begin; block_row < end; block_row++) {
+    if (p->accumulate && block_ptr[block_row] == block_ptr[block_row + 1]) continue; /* most of a halo part */
     for (strip s = strip_first(dtype, TILE_VECTORS, col_begin, col_end); s.vectors > 0; s = strip_next(s))
       TILE_STRIP(bcsr_strip, dtype, p, block_row, &s);
   }

@@ -13,8 +13,9 @@ INLINE void csr_strip(asparse_dtype dtype, const int vectors, const bool masked,
   const char *b = p->b + s->col_begin * size;
   for (int64_t i = row_begin; i < row_end; i++) {
     vec sum[STRIP_VECTORS];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = vec_zero();
     const int64_t end = a->row_ptr[i + 1];
+    if (p->accumulate && a->row_ptr[i] == end) continue; /* most rows of a halo part */
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = vec_zero();
     for (int64_t e = a->row_ptr[i]; e < end; e++) {
       const char *b_row = b + a->col_idx[e] * p->ldb;
       vec x = vec_broadcast(dtype, (const char *)a->values + e * size);

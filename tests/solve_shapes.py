@@ -75,6 +75,11 @@ def check_run(checks, folder, name, matrix, n, ranks, extra, precision, b=None):
     summed = matrix.copy()
     summed.sum_duplicates()
     checks.that(record["matrix"]["nnz"] == summed.nnz, f"{label}: nnz {record['matrix']['nnz']} != {summed.nnz}")
+    if "--format" in extra and "auto" not in extra:
+        asked = extra[extra.index("--format") + 1]
+        checks.that(record["choices"]["format"] == asked, f"{label}: {record['choices']}")
+    if "--unit" in extra:
+        checks.that(record["choices"]["unit"] == int(extra[extra.index("--unit") + 1]), f"{label}: {record['choices']}")
     c = read_dense(out)
     problem = agrees(c, summed, b, precision)
     checks.that(problem is None, f"{label}: {problem}")

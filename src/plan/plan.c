@@ -4,7 +4,17 @@
 #include "base/dense.h"
 
 /* Pieces of the local part between which MPI is given a chance to advance. */
-enum { PROGRESS_PIECES = 16, MAX_CANDIDATES = 8 };
+enum { PROGRESS_PIECES = 16 };
+
+enum { MAX_CANDIDATES = 8, SAMPLE_RUNS = 8, SAMPLE_FRACTION = 8 };
+static const double FAR_AHEAD = 1.25;
+
+typedef struct scores {
+  asparse_kernel_config candidates[MAX_CANDIDATES]; /* with this rank's predictions */
+  double total_seconds[MAX_CANDIDATES];             /* summed over ranks */
+  int64_t nnz;                                      /* this rank's, that the predictions are for */
+  int n, best;
+} scores;
 
 /* Rows are exchanged one by one unless nearly all of B is needed: then sending all of it saves the
  * packing and the lists. */
@@ -51,34 +61,90 @@ cleanup:
   return status;
 }
 
-static asparse_status profile_create(const asparse_local_csr *a, int64_t n, bool counts, asparse_profile *profile) {
+/* Adds what the cost model wants to know of rows [begin, end). */
+static asparse_status profile_add(const asparse_local_csr *a, int32_t begin, int32_t end, asparse_profile *profile) {
   static const int32_t heights[] = {8, 16, 32, 64}, sizes[] = {16, 32, 64};
-  *profile = (asparse_profile){.m = a->m, .k = a->k, .n = n, .nnz = a->row_ptr[a->m], .dtype = a->dtype};
-  if (!counts) return ASPARSE_OK;
-  for (int i = 0; i < 4; i++) PASS(asparse_count_window_columns(a, heights[i], &profile->window_columns[i]));
-  for (int i = 0; i < 3; i++) PASS(asparse_count_blocks(a, sizes[i], &profile->blocks[i]));
+  asparse_local_csr rows = *a;
+  rows.m = end - begin;
+  rows.row_ptr = a->row_ptr + begin;
+  for (int i = 0; i < 4; i++) {
+    int64_t columns = 0;
+    PASS(asparse_count_window_columns(&rows, heights[i], &columns));
+    profile->window_columns[i] += columns;
+  }
+  for (int i = 0; i < 3; i++) {
+    int64_t blocks = 0;
+    PASS(asparse_count_blocks(&rows, sizes[i], &blocks));
+    profile->blocks[i] += blocks;
+  }
+  profile->m += rows.m;
+  profile->nnz += rows.row_ptr[rows.m] - rows.row_ptr[0];
   return ASPARSE_OK;
+}
+
+/* All rows, or with sample a few runs of them that hold about an eighth. */
+static asparse_status profile_create(const asparse_local_csr *a, int64_t n, bool sample, asparse_profile *profile) {
+  *profile = (asparse_profile){.n = n};
+  if (!a) return ASPARSE_OK;
+  profile->k = a->k;
+  profile->dtype = a->dtype;
+  if (!sample || a->m < SAMPLE_RUNS * SAMPLE_FRACTION * 64) return profile_add(a, 0, a->m, profile);
+  int32_t stride = a->m / SAMPLE_RUNS;
+  for (int run = 0; run < SAMPLE_RUNS; run++)
+    PASS(profile_add(a, run * stride, run * stride + stride / SAMPLE_FRACTION, profile));
+  return ASPARSE_OK;
+}
+
+/* Candidates with their predicted times summed over ranks, and the least of them. Collective. */
+static asparse_status score(asparse_comm *comm, const asparse_local_csr *a, int64_t n, bool sample,
+                            const asparse_options *options, scores *s) {
+  asparse_status status = ASPARSE_OK;
+  asparse_profile profile;
+  asparse_host_rates rates = {0};
+  double predicted[MAX_CANDIDATES];
+  status = profile_create(a, n, sample, &profile);
+  if (status == ASPARSE_OK) status = asparse_host_rates_get(&rates);
+  TRY(asparse_comm_agree(comm, status));
+  s->nnz = profile.nnz;
+  asparse_choose(&profile, &rates, options->format, options->unit, s->candidates, &s->n);
+  for (int i = 0; i < s->n; i++) predicted[i] = a ? s->candidates[i].predicted_seconds : 0;
+  TRY_MPI(MPI_Allreduce(predicted, s->total_seconds, s->n, MPI_DOUBLE, MPI_SUM, comm->mpi));
+  s->best = -1;
+  for (int i = 0; i < s->n; i++) {
+    const asparse_kernel_config *c = &s->candidates[i];
+    bool wanted = (options->format == ASPARSE_FORMAT_AUTO || c->format == options->format) &&
+                  (options->unit == 0 || c->unit == options->unit);
+    if (wanted && (s->best < 0 || s->total_seconds[i] < s->total_seconds[s->best])) s->best = i;
+  }
+  TRY_THAT(s->best >= 0, ASPARSE_ERR_USAGE, "there is no format %s with unit %d", asparse_format_name(options->format),
+           options->unit);
+cleanup:
+  return status;
+}
+
+/* Is CSR asked for, or so far ahead that counting the whole matrix would not change the choice? */
+static bool csr_is_settled(const scores *s, const asparse_options *options) {
+  if (options->format == ASPARSE_FORMAT_CSR) return true;
+  for (int i = 0; i < s->n; i++) {
+    if (s->candidates[i].format != ASPARSE_FORMAT_CSR && s->total_seconds[i] < FAR_AHEAD * s->total_seconds[s->best])
+      return false;
+  }
+  return s->candidates[s->best].format == ASPARSE_FORMAT_CSR;
 }
 
 asparse_status asparse_plan_choose(asparse_comm *comm, const asparse_local_csr *a, int64_t n,
                                    const asparse_options *options, asparse_kernel_config *config) {
   asparse_status status = ASPARSE_OK;
-  asparse_profile profile = {.n = n};
-  asparse_host_rates rates = {0};
-  asparse_kernel_config candidates[MAX_CANDIDATES];
-  double predicted[MAX_CANDIDATES];
-  int n_candidates = 0;
-  if (a) status = profile_create(a, n, options->format != ASPARSE_FORMAT_CSR, &profile);
-  if (status == ASPARSE_OK) status = asparse_host_rates_get(&rates);
-  TRY(asparse_comm_agree(comm, status));
-  asparse_choose(&profile, &rates, options->format, options->unit, candidates, &n_candidates);
-  for (int i = 0; i < n_candidates; i++) predicted[i] = a ? candidates[i].predicted_seconds : 0;
-  TRY_MPI(MPI_Allreduce(MPI_IN_PLACE, predicted, n_candidates, MPI_DOUBLE, MPI_SUM, comm->mpi));
-  int best = 0;
-  for (int i = 1; i < n_candidates; i++) {
-    if (predicted[i] < predicted[best]) best = i;
+  scores s = {0};
+  bool may_be_csr = options->format == ASPARSE_FORMAT_AUTO || options->format == ASPARSE_FORMAT_CSR;
+  if (may_be_csr) TRY(score(comm, a, n, true, options, &s));
+  if (may_be_csr && csr_is_settled(&s, options)) {
+    *config = s.candidates[s.best];
+    if (s.nnz > 0) config->predicted_seconds *= (double)a->row_ptr[a->m] / (double)s.nnz;
+  } else {
+    TRY(score(comm, a, n, false, options, &s));
+    *config = s.candidates[s.best];
   }
-  *config = candidates[best];
 cleanup:
   return status;
 }

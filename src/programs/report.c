@@ -90,11 +90,12 @@ static void print_times(const solve_record *r, const summary *s) {
 static void print_outcome(const solve_record *r, const summary *s) {
   const spread *q = s->quantities;
   const asparse_verification *v = &r->verification;
-  printf("  memory     at most %s a rank (shards %s, CSR %s, B and C %s, halo %s)\n",
-         bytes_text(q[QUANTITY_PEAK_BYTES].max).value, bytes_text(q[QUANTITY_SHARD_BYTES].max).value,
+  bool dry = r->options->dry_run; /* B and C are not there, but would be */
+  printf("  memory     %sat most %s a rank (shards %s, CSR %s, B and C %s, halo %s)\n", dry ? "would be " : "",
+         bytes_text(q[QUANTITY_PEAK_BYTES].max + (dry ? q[QUANTITY_OPERAND_BYTES].max : 0)).value, bytes_text(q[QUANTITY_SHARD_BYTES].max).value,
          bytes_text(q[QUANTITY_CSR_BYTES].max).value, bytes_text(q[QUANTITY_OPERAND_BYTES].max).value,
          bytes_text(q[QUANTITY_HALO_BYTES].max).value);
-  if (r->options->dry_run) return;
+  if (dry) return;
   if (!r->options->verify) {
     printf("  verified   not checked (--verify=off)\n");
   } else {
