@@ -11,7 +11,7 @@
 
 #include "kernels/kernels.h"
 
-enum { VECTOR_BYTES = 64, TILE_ROWS = 8, STRIP_VECTORS = 8, TILE_VECTORS = 2, GROUP_ROWS = 32 };
+enum { VECTOR_BYTES = 64, TILE_ROWS = 8, STRIP_VECTORS = 8, TILE_VECTORS = 2 };
 
 /* Units of work (see above). A CSR entry cannot be faster than the latency of its multiply-add. */
 static const double CSR_ENTRY = 2, CSR_VECTOR = 1, CSR_LEAST = 3.5;
@@ -54,7 +54,7 @@ static double matrix_bytes(const asparse_profile *p, candidate c) {
 /* Rows of B that come from beyond the first-level cache: those that a group of rows does not share. */
 static double gathered_rows(const asparse_profile *p, candidate c) {
   if (c.format == ASPARSE_FORMAT_CSR) return (double)p->window_columns[1]; /* blocks of 16 rows */
-  if (c.format == ASPARSE_FORMAT_WCSR) return (double)p->window_columns[c.unit > GROUP_ROWS ? 3 : 2];
+  if (c.format == ASPARSE_FORMAT_WCSR) return (double)p->window_columns[window_slot(c.unit)];
   return (double)p->blocks[block_slot(c.unit)] * c.unit;
 }
 

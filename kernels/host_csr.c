@@ -43,8 +43,10 @@ INLINE void csr_strip_any(asparse_dtype dtype, const bool masked, const asparse_
 
 INLINE void csr_multiply(asparse_dtype dtype, const asparse_product *p, int64_t row_begin, int64_t row_end,
                          int64_t col_begin, int64_t col_end) {
-  for (int64_t i = row_begin; i < row_end; i += BLOCK_ROWS) {
-    const int64_t block_end = i + BLOCK_ROWS < row_end ? i + BLOCK_ROWS : row_end;
+  const bool one_strip = col_end - col_begin <= STRIP_VECTORS * vec_lanes(dtype);
+  const int64_t block_rows = one_strip ? row_end - row_begin : BLOCK_ROWS;
+  for (int64_t i = row_begin; i < row_end; i += block_rows) {
+    const int64_t block_end = i + block_rows < row_end ? i + block_rows : row_end;
     for (strip s = strip_first(dtype, STRIP_VECTORS, col_begin, col_end); s.vectors > 0; s = strip_next(s)) {
       if (s.tail == vec_lanes(dtype)) csr_strip_any(dtype, false, p, i, block_end, &s);
       else csr_strip_any(dtype, true, p, i, block_end, &s);

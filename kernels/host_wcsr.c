@@ -1,10 +1,6 @@
 /* WCSR: a row of B named by a compressed column is loaded once for TILE_ROWS rows of the window. */
 #include "kernels/host_tile.h"
 
-/* Rows of neighbouring windows that are finished one strip after the other, sharing rows of B in the
- * first-level cache: at n = 256, fp32, 32 rows were up to 1.4 times as fast as single windows of 8. */
-enum { GROUP_ROWS = 32 };
-
 /* Rows [first, first + TILE_ROWS) of one window, one strip of columns. Columns without an entry in
  * these rows, padding among them, are not read. */
 INLINE void wcsr_tile_sum(asparse_dtype dtype, const int vectors, const bool masked, const asparse_product *p,
@@ -65,17 +61,9 @@ INLINE void wcsr_strip(asparse_dtype dtype, const int vectors, const bool masked
 
 INLINE void wcsr_multiply(asparse_dtype dtype, const asparse_product *p, int64_t window_begin, int64_t window_end,
                           int64_t col_begin, int64_t col_end) {
-  const int32_t height = p->a->wcsr->window_height;
-  const int64_t *window_ptr = p->a->wcsr->window_row_ptr;
-  const int64_t group = height < GROUP_ROWS ? GROUP_ROWS / height : 1;
-  for (int64_t w = window_begin; w < window_end; w += group) {
-    const int64_t group_end = w + group < window_end ? w + group : window_end;
-    for (strip s = strip_first(dtype, TILE_VECTORS, col_begin, col_end); s.vectors > 0; s = strip_next(s)) {
-      for (int64_t i = w; i < group_end; i++) {
-        if (p->accumulate && window_ptr[i] == window_ptr[i + 1]) continue; /* most windows of a halo part */
-        TILE_STRIP(wcsr_strip, dtype, p, i, &s);
-      }
-    }
+  for (int64_t w = window_begin; w < window_end; w++) {
+    for (strip s = strip_first(dtype, TILE_VECTORS, col_begin, col_end); s.vectors > 0; s = strip_next(s))
+      TILE_STRIP(wcsr_strip, dtype, p, w, &s);
   }
 }
 
