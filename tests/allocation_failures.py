@@ -1,7 +1,7 @@
 """The n-th allocation of a whole run fails, on all ranks or one: exit 1, one message, no leak, no output."""
 import scipy.sparse as sp
 
-from asparse_testing import OK, RUNTIME, SANITIZED, Checks, Folder, main, run, said, write_csr
+from asparse_testing import BRIEF, OK, RUNTIME, Checks, Folder, main, run, said, write_csr
 
 
 def sweep(checks, folder, program, arguments, out, ranks, failing_rank):
@@ -20,7 +20,7 @@ def sweep(checks, folder, program, arguments, out, ranks, failing_rank):
         checks.that(result.returncode == RUNTIME, f"{label}: {said(result)}")
         checks.that(result.stderr.count("error:") == 1 and "allocate" in result.stderr, f"{label}: {said(result)}")
         checks.that(out is None or not out.exists(), f"{label}: left an output")
-        n += max(1, n // (6 if SANITIZED else 14))
+        n += max(1, n // (4 if BRIEF else 9))
     checks.that(failures > 10, f"{program}: only {failures} allocations failed")
 
 
@@ -38,7 +38,7 @@ def test():
         sweep(checks, folder, "asparse_solve", [*solve, "--partition", "contiguous", "--format", "bcsr"], None, 2, 0)
         sweep(checks, folder, "asparse_partition", [path, "--parts", 2, "-o", saved, "-q"], None, 2, 1)
         sweep(checks, folder, "asparse_info", [path], None, 2, 1)
-    return checks.finish(least=200)
+    return checks.finish(least=100)
 
 
 main(test)

@@ -1,7 +1,7 @@
 """What the command-line tests share: running programs, writing inputs, reading results, counting checks.
 
 Environment: ASPARSE_BIN (folder of the programs), ASPARSE_MPIEXEC (launcher and its options),
-ASPARSE_DATA (real matrices; tests shrink visibly without them).
+ASPARSE_DATA (real matrices; tests shrink visibly without them), ASPARSE_BRIEF and ASPARSE_SANITIZED (set by CTest).
 """
 import json
 import lzma
@@ -23,6 +23,7 @@ BIN = Path(os.environ.get("ASPARSE_BIN", ROOT / "build/release"))
 MPIEXEC = shlex.split(os.environ.get("ASPARSE_MPIEXEC", "mpirun --allow-run-as-root --oversubscribe"))
 DATA = Path(os.environ.get("ASPARSE_DATA", ROOT / "../shared/data"))
 SANITIZED = bool(os.environ.get("ASPARSE_SANITIZED"))
+BRIEF = bool(os.environ.get("ASPARSE_BRIEF"))  # a second build of the same tree: fewer matrices and steps
 
 OK, RUNTIME, USAGE, VERIFY, DATA_ERROR, NO_INPUT = 0, 1, 2, 3, 65, 66
 

@@ -3,6 +3,7 @@ the README compiles and runs against them."""
 import os
 import re
 import subprocess
+import sys
 
 from asparse_testing import MPIEXEC, OK, ROOT, Checks, Folder, main, run, said
 
@@ -14,6 +15,13 @@ def example():
     """The C block of the README."""
     blocks = re.findall(r"```c\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert len(blocks) == 1, "the README has one C example"
+    return blocks[0]
+
+
+def python_block():
+    """The Python lines of the README that read C."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert len(blocks) == 1, "the README has one Python example"
     return blocks[0]
 
 
@@ -59,6 +67,10 @@ def test():
         matrix = folder / "matrix.h5"
         result = run("asparse_convert", ROOT / "tests/data/laplace_2d.mtx", matrix)
         checks.that(result.returncode == OK, said(result))
+        result = run("asparse_solve", matrix, "-o", folder / "C.h5", "--cols", 5)
+        checks.that(result.returncode == OK, said(result))
+        result = shell(sys.executable, "-c", python_block() + "\nprint(C.shape)", cwd=folder)
+        checks.that("(144, 5)" in result.stdout, f"the README's Python lines: {result}")
         (folder / "example.c").write_text(example())
         for build in (build_with_pkg_config, build_with_cmake):
             target = build(checks, folder, prefix)
@@ -67,7 +79,7 @@ def test():
                 checks.that(result.returncode == 0, f"{target.name}, p={ranks}: {result.stdout}{result.stderr}")
             result = shell(*MPIEXEC, "-np", 2, target, folder / "missing.h5")
             checks.that(result.returncode != 0 and "missing.h5" in result.stderr, f"{target.name}: {result}")
-    return checks.finish(least=18)
+    return checks.finish(least=20)
 
 
 main(test)

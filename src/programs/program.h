@@ -25,8 +25,13 @@ bool asparse_program_terminal(void);
 /* Shows "phase…" on a terminal from rank 0, and wipes it when done (phase NULL). */
 void asparse_program_progress(const asparse_comm *comm, const char *phase);
 
-/* OpenMP threads for this rank: cores this node's ranks may use, shared evenly. Collective. */
+/* OpenMP threads for this rank: cores this node's ranks may use, shared evenly, unless wanted > 0 or
+ * OMP_NUM_THREADS says otherwise. Collective. */
 asparse_status asparse_program_threads(asparse_comm *comm, int wanted, int *threads);
+
+/* The part of a core that each thread of this node's ranks has: 1, or less with more threads than cores.
+ * Collective. */
+asparse_status asparse_program_core_share(asparse_comm *comm, int threads, double *share);
 
 /* Collective. Can `output` (NULL: nothing) be written, and is it another file than `input`
  * ("file" or "file::/object")? Asked before the work, not after it. */

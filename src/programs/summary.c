@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "programs/program.h"
+
 const char *const phase_names[N_PHASES] = {"read", "partition", "move", "build", "b",      "multiply",
                                            "pack", "local",     "wait", "halo",  "verify", "write"};
 const char *const quantity_names[N_QUANTITIES] = {
@@ -103,29 +105,31 @@ cleanup:
 }
 
 /* Least time of the whole job: A and B read once and C written once at the memory speed of all ranks,
- * or 2·nnz·n operations at their peak, whichever is longer. */
-static double least_seconds(const solve_record *r, const asparse_host_rates *rates, int ranks) {
+ * or 2·nnz·n operations at their peak, whichever is longer. cores: ranks, fewer where they share cores. */
+static double least_seconds(const solve_record *r, const asparse_host_rates *rates, double cores) {
   double element = (double)asparse_dtype_size(r->dtype), result = (double)asparse_dtype_size(asparse_dtype_result(r->dtype));
   double nnz = (double)r->nnz, n = (double)r->n;
   double bytes = nnz * (4 + element) + (double)r->k * n * element + (double)r->m * n * result;
-  double traffic = bytes / (rates->bytes_per_second * ranks);
-  double arithmetic = 2 * nnz * n / (rates->flops_per_second[r->dtype] * ranks);
+  double traffic = bytes / (rates->bytes_per_second * cores);
+  double arithmetic = 2 * nnz * n / (rates->flops_per_second[r->dtype] * cores);
   return traffic > arithmetic ? traffic : arithmetic;
 }
 
 asparse_status summary_create(asparse_comm *comm, const solve_record *record, summary *out) {
   asparse_status status = ASPARSE_OK;
   asparse_host_rates rates = {0};
+  double share = 1;
   *out = (summary){.ranks = comm->size};
   TRY(gather_spreads(comm, record, out));
   TRY(gather_hosts(comm, out));
   TRY(asparse_comm_agree(comm, asparse_host_rates_get(&rates)));
+  TRY(asparse_program_core_share(comm, record->threads, &share));
   int repeats = record->options->repeat;
   out->min_seconds = record->repeats[0];
   out->median_seconds = record->repeats[repeats / 2];
   out->max_seconds = record->repeats[repeats - 1];
   if (out->median_seconds > 0) out->gflops = 2e-9 * (double)record->nnz * (double)record->n / out->median_seconds;
-  out->least_seconds = least_seconds(record, &rates, comm->size);
+  out->least_seconds = least_seconds(record, &rates, comm->size * share);
   double stored = out->quantities[QUANTITY_STORED].sum;
   out->fill_ratio = stored > 0 ? out->quantities[QUANTITY_NNZ].sum / stored : 1.0;
   out->replicate_bytes = (double)(comm->size - 1) * (double)record->k * (double)record->n *
