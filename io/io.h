@@ -23,8 +23,8 @@ ASPARSE_API asparse_status asparse_csr_read(asparse_comm *comm, const char *path
                                             asparse_source *source);
 
 /* Collective. Writes the slabs of all ranks, in rank order, as one Binsparse CSR matrix: uint64 or the
- * narrowest sufficient index type, values of a's dtype (value_type "pattern": one iso[int8] 1, so that a pattern has no precision of its own).
- * A temporary name in the same folder, fsync, rename: the file is whole or absent. */
+ * narrowest sufficient index type, values of a's dtype (value_type "pattern": one iso[int8] 1, so that a pattern has no
+ * precision of its own). A temporary name in the same folder, fsync, rename: the file is whole or absent. */
 ASPARSE_API asparse_status asparse_csr_write(asparse_comm *comm, const char *path, const asparse_csr *a,
                                              const char *value_type, const asparse_provenance *provenance);
 
@@ -59,12 +59,12 @@ ASPARSE_API asparse_status asparse_dense_write(asparse_comm *comm, const char *p
 /* One part of a partitioned matrix, as a rank holds it. Pointers are borrowed when writing and
  * owned by the caller after reading. */
 typedef struct asparse_part {
-  int64_t m_local, k_local;        /* own rows of A and C; own rows of B */
-  int64_t n_halo;                  /* columns of offd */
-  asparse_local_csr *diag, *offd;  /* own columns; halo columns */
+  int64_t m_local, k_local;               /* own rows of A and C; own rows of B */
+  int64_t n_halo;                         /* columns of offd */
+  asparse_local_csr *diag, *offd;         /* own columns; halo columns */
   asparse_shard *diag_shard, *offd_shard; /* NULL when the format is CSR */
-  int64_t *col_map_offd;           /* [n_halo] global column (new order) of each offd column */
-  int64_t *row_map;                /* [m_local] original row of each own row; NULL if not permuted */
+  int64_t *col_map_offd;                  /* [n_halo] global column (new order) of each offd column */
+  int64_t *row_map;                       /* [m_local] original row of each own row; NULL if not permuted */
 } asparse_part;
 
 /* Format and unit (window height, block size; 1 for CSR) of a shard. */
@@ -81,7 +81,7 @@ typedef struct asparse_part_header {
   asparse_shard_kind diag, offd;
   int64_t *row_starts, *col_starts; /* [parts + 1] */
   uint64_t matrix_hash;
-  double build_seconds;             /* partitioning and building that loading saves */
+  double build_seconds; /* partitioning and building that loading saves */
   double imbalance;
 } asparse_part_header;
 
@@ -98,8 +98,8 @@ asparse_status asparse_part_writer_end(asparse_part_writer **writer, asparse_sta
  * numbers and the remedy when parts ≠ comm->size), and this rank's part, checked. */
 asparse_status asparse_part_file_detect(asparse_comm *comm, const char *path, bool *is_part_file);
 asparse_status asparse_part_header_read(asparse_comm *comm, const char *path, asparse_part_header *header);
-asparse_status asparse_part_read(asparse_comm *comm, const char *path, const asparse_part_header *header,
-                                 int part, asparse_part *data);
+asparse_status asparse_part_read(asparse_comm *comm, const char *path, const asparse_part_header *header, int part,
+                                 asparse_part *data);
 void asparse_part_header_free(asparse_part_header *header);
 void asparse_part_free(asparse_part *part);
 

@@ -189,12 +189,12 @@ asparse_status asparse_part_header_json(const asparse_part_header *h, char text[
   char hash[ASPARSE_CHECKSUM_LENGTH], checksum[ASPARSE_CHECKSUM_LENGTH];
   asparse_checksum_text(h->matrix_hash, hash);
   asparse_checksum_text(asparse_part_header_checksum(h), checksum);
-  json_t *root = json_pack("{s:i, s:i, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:s, s:i, s:s, s:f, s:f, s:s}", "version", 1, "parts",
-                           h->parts, "m", (json_int_t)h->m, "k", (json_int_t)h->k, "nnz", (json_int_t)h->nnz, "dtype",
-                           dtype_names[h->dtype], "method", method_names[h->method], "diag_format",
+  json_t *root = json_pack("{s:i, s:i, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:s, s:i, s:s, s:f, s:f, s:s}", "version", 1,
+                           "parts", h->parts, "m", (json_int_t)h->m, "k", (json_int_t)h->k, "nnz", (json_int_t)h->nnz,
+                           "dtype", dtype_names[h->dtype], "method", method_names[h->method], "diag_format",
                            format_names[h->diag.format], "diag_unit", (int)h->diag.unit, "offd_format",
-                           format_names[h->offd.format], "offd_unit", (int)h->offd.unit, "matrix_hash", hash, "build_seconds", h->build_seconds, "imbalance",
-                           h->imbalance, "checksum", checksum);
+                           format_names[h->offd.format], "offd_unit", (int)h->offd.unit, "matrix_hash", hash,
+                           "build_seconds", h->build_seconds, "imbalance", h->imbalance, "checksum", checksum);
   return dump(root, text);
 }
 

@@ -114,9 +114,10 @@ static asparse_status read_header_content(asparse_comm *self, hid_t file, int ra
            "no partition file (no attribute \"" ASPARSE_PARTITION_ATTRIBUTE "\")");
   TRY(asparse_hdf5_read_text(root, ASPARSE_PARTITION_ATTRIBUTE, &text));
   TRY(asparse_part_header_parse(text, header, &checksum));
-  TRY_THAT(header->parts == ranks, ASPARSE_ERR_USAGE,
-           "the file holds %d parts, but %d ranks run; start %d ranks, or make another file with asparse_partition --parts %d",
-           header->parts, ranks, header->parts, ranks);
+  TRY_THAT(
+      header->parts == ranks, ASPARSE_ERR_USAGE,
+      "the file holds %d parts, but %d ranks run; start %d ranks, or make another file with asparse_partition --parts %d",
+      header->parts, ranks, header->parts, ranks);
   ALLOC(header->row_starts, header->parts + 1);
   ALLOC(header->col_starts, header->parts + 1);
   const asparse_part_array rows = {"row_starts", ASPARSE_INT64, header->parts + 1, header->row_starts};

@@ -55,21 +55,21 @@ ASPARSE_API asparse_options asparse_options_default(void);
 
 /* Seconds of the slowest phase parts on this rank, and what was moved. */
 typedef struct asparse_stats {
-  double build_seconds;   /* plan: choosing and building shards, exchange lists */
-  double total_seconds;   /* last execute: whole */
-  double pack_seconds;    /* last execute: posting messages and packing B rows */
-  double diag_seconds;    /* last execute: own columns, while the halo travels */
-  double exposed_seconds; /* last execute: waiting for the halo after the local part */
-  double offd_seconds;    /* last execute: halo columns */
+  double build_seconds;               /* plan: choosing and building shards, exchange lists */
+  double total_seconds;               /* last execute: whole */
+  double pack_seconds;                /* last execute: posting messages and packing B rows */
+  double diag_seconds;                /* last execute: own columns, while the halo travels */
+  double exposed_seconds;             /* last execute: waiting for the halo after the local part */
+  double offd_seconds;                /* last execute: halo columns */
   int64_t bytes_sent, bytes_received; /* per execute */
   int64_t halo_rows;                  /* rows of B received */
   int64_t shard_bytes, csr_bytes, halo_bytes;
   asparse_exchange_mode exchange;
   asparse_format format, offd_format;
   int32_t unit, offd_unit;
-  int64_t nnz, stored; /* this rank's entries, without and with padding */
+  int64_t nnz, stored;      /* this rank's entries, without and with padding */
   double predicted_seconds; /* of the local work, by the cost model */
-  bool ready_shards; /* loaded, not built */
+  bool ready_shards;        /* loaded, not built */
   const char *backend;
 } asparse_stats;
 
@@ -95,9 +95,8 @@ ASPARSE_API void asparse_csr_destroy(asparse_csr **a);
 
 /* Collective. Partitions, moves rows to their ranks, and splits them into own and halo columns. Takes
  * *slab (freed, set to NULL). n: dense columns that the cost of a row is predicted for. */
-ASPARSE_API asparse_status asparse_matrix_create(asparse_comm *comm, asparse_csr **slab,
-                                                 const asparse_options *options, int64_t n,
-                                                 asparse_matrix **a);
+ASPARSE_API asparse_status asparse_matrix_create(asparse_comm *comm, asparse_csr **slab, const asparse_options *options,
+                                                 int64_t n, asparse_matrix **a);
 ASPARSE_API void asparse_matrix_destroy(asparse_matrix **a);
 
 /* Local. Rows of C and of B this rank owns, and their global numbers: row i of C is original row

@@ -19,8 +19,7 @@ static void positions(void **unused) {
         assert_in_range(at, 0, set.n - 1);
         assert_int_equal(set.sorted[at], col_idx[e]);
       }
-      for (int64_t i = 0; i < set.n; i++)
-        assert_false(set.sorted[i] >= skip_begin && set.sorted[i] < skip_end);
+      for (int64_t i = 0; i < set.n; i++) assert_false(set.sorted[i] >= skip_begin && set.sorted[i] < skip_end);
       asparse_columns_destroy(&set);
     }
   }

@@ -48,8 +48,9 @@ static void exchange_of(int64_t unit) {
   for (int r = 0; r < size; r++) {
     for (int64_t i = 0; i < send_bytes[r]; i++) send[send_displs[r] + i] = (unsigned char)(16 * rank + 5 * r + i);
   }
-  assert_int_equal(asparse_comm_alltoallv(test_comm, send, send_bytes, send_displs, receive, receive_bytes,
-                                          receive_displs), ASPARSE_OK);
+  assert_int_equal(
+      asparse_comm_alltoallv(test_comm, send, send_bytes, send_displs, receive, receive_bytes, receive_displs),
+      ASPARSE_OK);
   for (int r = 0; r < size; r++) {
     for (int64_t i = 0; i < receive_bytes[r]; i++)
       assert_int_equal(receive[receive_displs[r] + i], (unsigned char)(16 * r + 5 * rank + i));

@@ -45,8 +45,8 @@ static void sorts_and_sums(void **unused) {
 static void rounds_once(void **unused) {
   (void)unused;
   uint16_t bits;
-  double tie = 1 + 0x1p-8;            /* halfway between two bf16 numbers: to even, 1 */
-  double above = tie + 0x1p-40;       /* fp32 rounds it to the tie; bf16 is the upper one */
+  double tie = 1 + 0x1p-8;      /* halfway between two bf16 numbers: to even, 1 */
+  double above = tie + 0x1p-40; /* fp32 rounds it to the tie; bf16 is the upper one */
   asparse_store(ASPARSE_BF16, &bits, 0, tie);
   assert_true(asparse_float_from_bf16(bits) == 1.0f);
   asparse_store(ASPARSE_BF16, &bits, 0, above);

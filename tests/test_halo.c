@@ -10,7 +10,8 @@ static const asparse_backend *backend;
 /* Uneven slices, some empty. */
 static void cut(uint64_t *state) {
   col_starts[0] = 0;
-  for (int r = 1; r < test_comm->size; r++) col_starts[r] = col_starts[r - 1] + test_random(state, K + 1 - col_starts[r - 1]);
+  for (int r = 1; r < test_comm->size; r++)
+    col_starts[r] = col_starts[r - 1] + test_random(state, K + 1 - col_starts[r - 1]);
   col_starts[test_comm->size] = K;
 }
 

@@ -10,7 +10,8 @@ static void round_trip(const kind *k) {
   assert_true(detected);
   expect_ok(read_file("part.h5", &h, &p));
   assert_true(h.parts == comm->size && h.m == expected_header.m && h.k == expected_header.k && h.nnz == 123);
-  assert_true(h.dtype == k->dtype && h.diag.format == k->format && h.offd.unit == k->unit && h.method == expected_header.method);
+  assert_true(h.dtype == k->dtype && h.diag.format == k->format && h.offd.unit == k->unit &&
+              h.method == expected_header.method);
   assert_true(h.matrix_hash == UINT64_C(0xfedcba9876543210) && h.build_seconds == 1.5 && h.imbalance == 1.0625);
   assert_memory_equal(h.row_starts, expected_header.row_starts, (size_t)(h.parts + 1) * 8);
   assert_memory_equal(h.col_starts, expected_header.col_starts, (size_t)(h.parts + 1) * 8);

@@ -72,7 +72,8 @@ static void all_paths_are_right(void **unused) {
   (void)unused;
   static const struct {
     int64_t m, k, sparsity, dense_row;
-  } shapes[] = {{90, 90, 8, -1}, {1, 50, 2, -1}, {50, 1, 2, -1}, {40, 130, 10, 3}, {130, 40, 50, -1}, {3, 3, 1, -1}, {20, 20, 1000000, -1}};
+  } shapes[] = {{90, 90, 8, -1},   {1, 50, 2, -1}, {50, 1, 2, -1},       {40, 130, 10, 3},
+                {130, 40, 50, -1}, {3, 3, 1, -1},  {20, 20, 1000000, -1}};
   static const int32_t units[] = {0, 1, 16, 16};
   uint64_t state = 1;
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {

@@ -119,8 +119,7 @@ asparse_status asparse_comm_alltoallv(asparse_comm *comm, const void *send, cons
         memcpy((char *)receive + receive_displs[to], (const char *)send + send_displs[to], (size_t)send_bytes[to]);
       continue;
     }
-    TRY(asparse_comm_isend(comm, (const char *)send + send_displs[to], send_bytes[to], to, TAG, requests,
-                           &n_requests));
+    TRY(asparse_comm_isend(comm, (const char *)send + send_displs[to], send_bytes[to], to, TAG, requests, &n_requests));
   }
   TRY_MPI(MPI_Waitall((int)n_requests, requests, MPI_STATUSES_IGNORE));
 cleanup:

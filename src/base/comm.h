@@ -59,13 +59,13 @@ int asparse_owner(const int64_t *starts, int parts, int64_t item);
 /* The error of a failed MPI call, with MPI's own text. */
 asparse_status asparse_mpi_fail(int code, const char *call, const char *source, int line);
 
-#define TRY_MPI(call)                                                                              \
-  do {                                                                                             \
-    int mpi_code_ = (call);                                                                        \
-    if (mpi_code_ != MPI_SUCCESS) {                                                                \
-      status = asparse_mpi_fail(mpi_code_, #call, __FILE__, __LINE__);                             \
-      goto cleanup;                                                                                \
-    }                                                                                              \
+#define TRY_MPI(call)                                                                                                  \
+  do {                                                                                                                 \
+    int mpi_code_ = (call);                                                                                            \
+    if (mpi_code_ != MPI_SUCCESS) {                                                                                    \
+      status = asparse_mpi_fail(mpi_code_, #call, __FILE__, __LINE__);                                                 \
+      goto cleanup;                                                                                                    \
+    }                                                                                                                  \
   } while (0)
 
 #endif

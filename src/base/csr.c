@@ -109,8 +109,8 @@ asparse_status asparse_csr_sort_rows(asparse_csr *a) {
 #pragma omp parallel for schedule(dynamic, 64)
   for (int64_t i = 0; i < a->n_rows; i++) {
     int64_t begin = a->row_ptr[i], end = a->row_ptr[i + 1], scratch = omp_get_thread_num() * longest;
-    kept[i] = row_is_sorted(a->col_idx, begin, end) ? end - begin
-                                                    : sort_row(a, begin, end, order + scratch, sums + scratch);
+    kept[i] =
+        row_is_sorted(a->col_idx, begin, end) ? end - begin : sort_row(a, begin, end, order + scratch, sums + scratch);
   }
   close_gaps(a, kept);
 cleanup:

@@ -20,8 +20,7 @@ asparse_status asparse_csr_sort_rows(asparse_csr *a);
 /* Rounds values to dtype in place of the old ones. */
 asparse_status asparse_csr_convert(asparse_csr *a, asparse_dtype dtype);
 
-asparse_status asparse_local_csr_create(asparse_local_csr **a, int32_t m, int32_t k, int64_t nnz,
-                                        asparse_dtype dtype);
+asparse_status asparse_local_csr_create(asparse_local_csr **a, int32_t m, int32_t k, int64_t nnz, asparse_dtype dtype);
 void asparse_local_csr_destroy(asparse_local_csr **a);
 
 /* For building in steps: new arrays of row_ptr[m] entries in place of the old ones, contents undefined. */

@@ -34,10 +34,9 @@ static void raise_peak(int64_t now) {
 
 void *asparse_malloc(int64_t count, size_t size, const char *what) {
   size_t bytes = 0;
-  if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes) ||
-      bytes > (size_t)PTRDIFF_MAX - 2 * HUGE_PAGE) {
-    ASPARSE_FAIL(ASPARSE_ERR_MEMORY, "%s: %lld elements of %zu bytes exceed the address space", what,
-                 (long long)count, size);
+  if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes) || bytes > (size_t)PTRDIFF_MAX - 2 * HUGE_PAGE) {
+    ASPARSE_FAIL(ASPARSE_ERR_MEMORY, "%s: %lld elements of %zu bytes exceed the address space", what, (long long)count,
+                 size);
     return NULL;
   }
   atomic_fetch_add(&total_allocations, 1);

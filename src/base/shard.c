@@ -1,7 +1,7 @@
 #include "base/shard.h"
 
-asparse_status asparse_wcsr_create(asparse_wcsr **out, int32_t m, int32_t k, int32_t window_height,
-                                   int64_t n_columns, asparse_dtype dtype) {
+asparse_status asparse_wcsr_create(asparse_wcsr **out, int32_t m, int32_t k, int32_t window_height, int64_t n_columns,
+                                   asparse_dtype dtype) {
   asparse_status status = ASPARSE_OK;
   asparse_wcsr *a = NULL;
   ALLOC_ZERO(a, 1);
@@ -22,8 +22,8 @@ cleanup:
   return status;
 }
 
-asparse_status asparse_bcsr_create(asparse_bcsr **out, int32_t m, int32_t k, int32_t block_size,
-                                   int64_t n_blocks, asparse_dtype dtype) {
+asparse_status asparse_bcsr_create(asparse_bcsr **out, int32_t m, int32_t k, int32_t block_size, int64_t n_blocks,
+                                   asparse_dtype dtype) {
   asparse_status status = ASPARSE_OK;
   asparse_bcsr *a = NULL;
   ALLOC_ZERO(a, 1);
@@ -70,13 +70,9 @@ void asparse_shard_destroy(asparse_shard **a) {
   FREE(*a);
 }
 
-int32_t asparse_shard_rows(const asparse_shard *a) {
-  return a->csr ? a->csr->m : a->wcsr ? a->wcsr->m : a->bcsr->m;
-}
+int32_t asparse_shard_rows(const asparse_shard *a) { return a->csr ? a->csr->m : a->wcsr ? a->wcsr->m : a->bcsr->m; }
 
-int32_t asparse_shard_columns(const asparse_shard *a) {
-  return a->csr ? a->csr->k : a->wcsr ? a->wcsr->k : a->bcsr->k;
-}
+int32_t asparse_shard_columns(const asparse_shard *a) { return a->csr ? a->csr->k : a->wcsr ? a->wcsr->k : a->bcsr->k; }
 
 int64_t asparse_shard_nnz(const asparse_shard *a) {
   return a->csr ? a->csr->row_ptr[a->csr->m] : a->wcsr ? a->wcsr->nnz : a->bcsr->nnz;

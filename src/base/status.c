@@ -46,10 +46,8 @@ void asparse_error_prefix(const char *format, ...) {
 
 void asparse_error_adopt(const char *message, const char *source, int line) {
   snprintf(error_message, sizeof error_message, "%s", message);
-  if (line > 0)
-    snprintf(error_source, sizeof error_source, "%s:%d", source, line);
-  else
-    snprintf(error_source, sizeof error_source, "%s", source);
+  if (line > 0) snprintf(error_source, sizeof error_source, "%s:%d", source, line);
+  else snprintf(error_source, sizeof error_source, "%s", source);
 }
 
 const char *asparse_error_message(void) { return error_message; }

@@ -26,22 +26,22 @@ ASPARSE_API int asparse_exit_code(asparse_status status);
 
 /* The two ways to use a call that can fail. TRY needs a local `status` and a label `cleanup` that
  * frees what the function holds and returns status; PASS is for functions that hold nothing. */
-#define TRY(call)                                                                                  \
-  do {                                                                                             \
-    if ((status = (call)) != ASPARSE_OK) goto cleanup;                                             \
+#define TRY(call)                                                                                                      \
+  do {                                                                                                                 \
+    if ((status = (call)) != ASPARSE_OK) goto cleanup;                                                                 \
   } while (0)
-#define PASS(call)                                                                                 \
-  do {                                                                                             \
-    asparse_status passed_ = (call);                                                               \
-    if (passed_ != ASPARSE_OK) return passed_;                                                     \
+#define PASS(call)                                                                                                     \
+  do {                                                                                                                 \
+    asparse_status passed_ = (call);                                                                                   \
+    if (passed_ != ASPARSE_OK) return passed_;                                                                         \
   } while (0)
 /* TRY with an error of one's own. */
-#define TRY_THAT(condition, code, ...)                                                             \
-  do {                                                                                             \
-    if (!(condition)) {                                                                            \
-      status = ASPARSE_FAIL((code), __VA_ARGS__);                                                  \
-      goto cleanup;                                                                                \
-    }                                                                                              \
+#define TRY_THAT(condition, code, ...)                                                                                 \
+  do {                                                                                                                 \
+    if (!(condition)) {                                                                                                \
+      status = ASPARSE_FAIL((code), __VA_ARGS__);                                                                      \
+      goto cleanup;                                                                                                    \
+    }                                                                                                                  \
   } while (0)
 
 #endif

@@ -4,9 +4,7 @@
 
 enum { TAG_HALO = 21 };
 
-static int64_t row_bytes(const asparse_halo *halo) {
-  return halo->n * (int64_t)asparse_dtype_size(halo->dtype);
-}
+static int64_t row_bytes(const asparse_halo *halo) { return halo->n * (int64_t)asparse_dtype_size(halo->dtype); }
 
 /* Ranks with a non-zero count, and where their rows start: the compact form of counts [size]. */
 static asparse_status compact_counts(const int64_t *counts, int size, int *n_peers, int **peers, int64_t **starts) {
@@ -35,8 +33,7 @@ static asparse_status exchange_wants(asparse_halo *halo, const int64_t *col_star
   int64_t *asked = NULL, n_send = 0;
   int64_t *receive = counts, *send = counts + size, *displs = counts + 2 * size, *send_displs = counts + 3 * size;
   for (int64_t i = 0; i < halo->n_rows; i++) receive[asparse_owner(col_starts, size, wanted[i])]++;
-  TRY(asparse_comm_agree(comm, compact_counts(receive, size, &halo->n_sources, &halo->sources,
-                                              &halo->receive_starts)));
+  TRY(asparse_comm_agree(comm, compact_counts(receive, size, &halo->n_sources, &halo->sources, &halo->receive_starts)));
   TRY(asparse_comm_alltoall_int64(comm, receive, send));
   for (int r = 0; r < size; r++) n_send += send[r];
   status = compact_counts(send, size, &halo->n_destinations, &halo->destinations, &halo->send_starts);
@@ -80,7 +77,8 @@ static asparse_status allocate_buffers(asparse_halo *halo) {
   ALLOC_BYTES(halo->buffer, halo->n_rows, size);
   ALLOC_BYTES(halo->send_buffer, halo->send_rows ? n_send : halo->n_own, size);
   for (int i = 0; i < halo->n_sources; i++)
-    n_requests += asparse_comm_pieces(halo->comm, (halo->receive_starts[i + 1] - halo->receive_starts[i]) * row_bytes(halo));
+    n_requests +=
+        asparse_comm_pieces(halo->comm, (halo->receive_starts[i + 1] - halo->receive_starts[i]) * row_bytes(halo));
   for (int i = 0; i < halo->n_destinations; i++)
     n_requests += asparse_comm_pieces(halo->comm, (halo->send_starts[i + 1] - halo->send_starts[i]) * row_bytes(halo));
   TRY_THAT(n_requests <= INT_MAX, ASPARSE_ERR_RUNTIME, "an exchange needs %lld messages; use more ranks",
@@ -169,8 +167,7 @@ cleanup:
 asparse_status asparse_halo_exchange_progress(asparse_halo *halo) {
   asparse_status status = ASPARSE_OK;
   int done = 0;
-  if (halo->n_requests > 0)
-    TRY_MPI(MPI_Testall((int)halo->n_requests, halo->requests, &done, MPI_STATUSES_IGNORE));
+  if (halo->n_requests > 0) TRY_MPI(MPI_Testall((int)halo->n_requests, halo->requests, &done, MPI_STATUSES_IGNORE));
   if (done) halo->n_requests = 0;
 cleanup:
   return status;
@@ -185,7 +182,7 @@ cleanup:
 }
 
 int64_t asparse_halo_bytes(const asparse_halo *halo) {
-  int64_t send = halo->send_rows ? halo->bytes_sent + 4 * halo->send_starts[halo->n_destinations]
-                                 : halo->n_own * row_bytes(halo);
+  int64_t send =
+      halo->send_rows ? halo->bytes_sent + 4 * halo->send_starts[halo->n_destinations] : halo->n_own * row_bytes(halo);
   return halo->bytes_received + send;
 }

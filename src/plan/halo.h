@@ -24,7 +24,7 @@ typedef struct asparse_halo {
   void *buffer;      /* [n_rows × n] of dtype: the halo of B */
   void *send_buffer; /* [send_starts[n_destinations] × n] of dtype; [n_own × n] without send_rows */
   MPI_Request *requests;
-  int64_t n_requests; /* under way */
+  int64_t n_requests;                 /* under way */
   int64_t bytes_sent, bytes_received; /* per exchange */
 } asparse_halo;
 

@@ -21,8 +21,7 @@ static asparse_status renumber_columns(asparse_comm *comm, const asparse_csr *sl
   TRY(asparse_comm_agree(comm, status));
   TRY(asparse_rows_new_numbers(comm, slab, partition, used.sorted, used.n, new_numbers));
 #pragma omp parallel for schedule(static)
-  for (int64_t e = 0; e < nnz; e++)
-    rows->col_idx[e] = new_numbers[asparse_columns_position(&used, rows->col_idx[e])];
+  for (int64_t e = 0; e < nnz; e++) rows->col_idx[e] = new_numbers[asparse_columns_position(&used, rows->col_idx[e])];
   TRY(asparse_comm_agree(comm, asparse_csr_sort_rows(rows)));
 cleanup:
   asparse_columns_destroy(&used);
@@ -184,8 +183,8 @@ cleanup:
   return status;
 }
 
-asparse_status asparse_matrix_create(asparse_comm *comm, asparse_csr **slab, const asparse_options *options,
-                                     int64_t n, asparse_matrix **out) {
+asparse_status asparse_matrix_create(asparse_comm *comm, asparse_csr **slab, const asparse_options *options, int64_t n,
+                                     asparse_matrix **out) {
   asparse_status status = ASPARSE_OK;
   asparse_matrix *a = NULL;
   asparse_partition *partition = NULL;
@@ -204,9 +203,8 @@ asparse_status asparse_matrix_create(asparse_comm *comm, asparse_csr **slab, con
   a->nnz = (*slab)->nnz;
   a->dtype = (*slab)->dtype;
   a->method = partition->method;
-  a->imbalance = partition->total_cost > 0
-                     ? (double)partition->largest_cost * comm->size / (double)partition->total_cost
-                     : 1.0;
+  a->imbalance =
+      partition->total_cost > 0 ? (double)partition->largest_cost * comm->size / (double)partition->total_cost : 1.0;
   a->row_starts = partition->row_starts;
   a->col_starts = partition->col_starts;
   partition->row_starts = partition->col_starts = NULL;

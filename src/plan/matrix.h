@@ -18,7 +18,7 @@ struct asparse_matrix {
   double partition_seconds, move_seconds;
   /* From a partition file only. */
   asparse_shard_kind ready; /* of the own columns' shard; format AUTO: no ready shards */
-  double saved_seconds; /* partitioning and building that loading saved */
+  double saved_seconds;     /* partitioning and building that loading saved */
 };
 
 /* Collective. asparse_matrix_create in two steps, so that one partition serves several rounds: the

@@ -32,7 +32,7 @@ static asparse_status choose_exchange(asparse_plan *plan, asparse_exchange_mode 
     plan->exchange = ASPARSE_EXCHANGE_ROWS; /* what saved shards are numbered for */
   else if (wanted == ASPARSE_EXCHANGE_AUTO)
     plan->exchange = rows[0] > 0 && (double)rows[0] >= REPLICATE_FROM * (double)rows[1] ? ASPARSE_EXCHANGE_REPLICATE
-                                                                                       : ASPARSE_EXCHANGE_ROWS;
+                                                                                        : ASPARSE_EXCHANGE_ROWS;
 cleanup:
   return status;
 }
@@ -193,7 +193,8 @@ static asparse_status plan_start(asparse_matrix *a, const asparse_options *optio
   asparse_status status = ASPARSE_OK;
   asparse_plan *plan = NULL;
   TRY_THAT(n > 0, ASPARSE_ERR_USAGE, "B has %lld columns; at least 1 is needed", (long long)n);
-  TRY_THAT(a->part.diag, ASPARSE_ERR_USAGE, "this matrix gave up its CSR to an earlier plan; create that with keep_csr");
+  TRY_THAT(a->part.diag, ASPARSE_ERR_USAGE,
+           "this matrix gave up its CSR to an earlier plan; create that with keep_csr");
   ALLOC_ZERO(plan, 1);
   *out = plan;
   plan->matrix = a;
@@ -282,14 +283,13 @@ static asparse_status check_operands(const asparse_plan *plan, const asparse_den
   const asparse_part *part = &plan->matrix->part;
   TRY_THAT(b->m == part->k_local && b->n == plan->n && b->ld >= b->n && b->dtype == plan->matrix->dtype,
            ASPARSE_ERR_USAGE, "B is %lld × %lld (ld %lld, %s) on this rank; the plan needs %lld × %lld %s",
-           (long long)b->m, (long long)b->n, (long long)b->ld, asparse_dtype_name(b->dtype),
-           (long long)part->k_local, (long long)plan->n, asparse_dtype_name(plan->matrix->dtype));
+           (long long)b->m, (long long)b->n, (long long)b->ld, asparse_dtype_name(b->dtype), (long long)part->k_local,
+           (long long)plan->n, asparse_dtype_name(plan->matrix->dtype));
   TRY_THAT(c->m == part->m_local && c->n == plan->n && c->ld >= c->n &&
                c->dtype == asparse_dtype_result(plan->matrix->dtype),
            ASPARSE_ERR_USAGE, "C is %lld × %lld (ld %lld, %s) on this rank; the plan needs %lld × %lld %s",
-           (long long)c->m, (long long)c->n, (long long)c->ld, asparse_dtype_name(c->dtype),
-           (long long)part->m_local, (long long)plan->n,
-           asparse_dtype_name(asparse_dtype_result(plan->matrix->dtype)));
+           (long long)c->m, (long long)c->n, (long long)c->ld, asparse_dtype_name(c->dtype), (long long)part->m_local,
+           (long long)plan->n, asparse_dtype_name(asparse_dtype_result(plan->matrix->dtype)));
 cleanup:
   return status;
 }

@@ -99,8 +99,8 @@ cleanup:
   return status;
 }
 
-static asparse_status moves_create(const asparse_csr *slab, const asparse_partition *partition,
-                                   const int *part_of_rank, int size, row_moves *moves) {
+static asparse_status moves_create(const asparse_csr *slab, const asparse_partition *partition, const int *part_of_rank,
+                                   int size, row_moves *moves) {
   asparse_status status = ASPARSE_OK;
   ALLOC_ZERO(moves->first, size);
   ALLOC_ZERO(moves->count, size);
@@ -135,16 +135,15 @@ static asparse_status move_row_numbers(asparse_comm *comm, const asparse_csr *sl
   *n_received = bytes / 8;
   *received = asparse_malloc(*n_received, sizeof **received, "row numbers");
   TRY(asparse_comm_agree(comm, *received ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
-  TRY(asparse_comm_alltoallv(comm, numbers, t.send_bytes, t.send_displs, *received, t.receive_bytes,
-                             t.receive_displs));
+  TRY(asparse_comm_alltoallv(comm, numbers, t.send_bytes, t.send_displs, *received, t.receive_bytes, t.receive_displs));
 cleanup:
   asparse_free(numbers);
   transfer_destroy(&t);
   return status;
 }
 
-static void pack_entries(const asparse_csr *slab, const row_moves *moves, int size, const char *data,
-                         size_t element, char *packed) {
+static void pack_entries(const asparse_csr *slab, const row_moves *moves, int size, const char *data, size_t element,
+                         char *packed) {
   for (int r = 0; r < size; r++) {
     for (int64_t j = 0; j < moves->count[r]; j++) {
       int64_t i = moves->order[moves->first[r] + j];
@@ -175,8 +174,8 @@ static asparse_status move_entries(asparse_comm *comm, const asparse_csr *slab, 
   }
   if (packed) pack_entries(slab, moves, comm->size, data, element, packed);
   TRY(transfer_agree(comm, &t, &bytes));
-  TRY(asparse_comm_alltoallv(comm, packed ? packed : data, t.send_bytes, t.send_displs, received,
-                             t.receive_bytes, t.receive_displs));
+  TRY(asparse_comm_alltoallv(comm, packed ? packed : data, t.send_bytes, t.send_displs, received, t.receive_bytes,
+                             t.receive_displs));
 cleanup:
   asparse_free(packed);
   transfer_destroy(&t);
@@ -258,9 +257,8 @@ cleanup:
   return status;
 }
 
-asparse_status asparse_rows_new_numbers(asparse_comm *comm, const asparse_csr *slab,
-                                        const asparse_partition *partition, const int64_t *wanted, int64_t n,
-                                        int64_t *new_numbers) {
+asparse_status asparse_rows_new_numbers(asparse_comm *comm, const asparse_csr *slab, const asparse_partition *partition,
+                                        const int64_t *wanted, int64_t n, int64_t *new_numbers) {
   asparse_status status = ASPARSE_OK;
   transfer ask = {0};
   int64_t *starts = NULL, *asked = NULL, bytes = 0;
@@ -289,7 +287,7 @@ cleanup:
 /* ---- dense rows between a permuted distribution and even slabs -------------------------------- */
 
 static void copy_rows(bool to_even, const asparse_dense *from, asparse_dense *to, const int64_t *position,
-                                int64_t n_rows) {
+                      int64_t n_rows) {
   size_t size = asparse_dtype_size(from->dtype), bytes = (size_t)from->n * size;
   for (int64_t i = 0; i < n_rows; i++) {
     int64_t source = to_even ? i : position[i], target = to_even ? position[i] : i;
@@ -336,8 +334,8 @@ asparse_status asparse_rows_to_even(asparse_comm *comm, const asparse_dense *fro
   asparse_dense *arrived = NULL, *to = NULL;
   TRY_THAT(from->ld == from->n, ASPARSE_ERR_RUNTIME, "rows to move must be stored without gaps");
   TRY(match_even(comm, row_map, from->m, m_global, &t, &theirs, &n_theirs));
-  int64_t mine = asparse_even_start(m_global, comm->size, comm->rank + 1) -
-                 asparse_even_start(m_global, comm->size, comm->rank);
+  int64_t mine =
+      asparse_even_start(m_global, comm->size, comm->rank + 1) - asparse_even_start(m_global, comm->size, comm->rank);
   status = asparse_dense_create(&arrived, n_theirs, from->n, from->dtype);
   if (status == ASPARSE_OK) status = asparse_dense_create(&to, mine, from->n, from->dtype);
   TRY(asparse_comm_agree(comm, status));

@@ -14,9 +14,8 @@ asparse_status asparse_rows_gather(asparse_comm *comm, asparse_csr *slab, const 
 
 /* Collective. New numbers of the (sorted, unique) original rows wanted[n], from the ranks whose slabs hold
  * them. */
-asparse_status asparse_rows_new_numbers(asparse_comm *comm, const asparse_csr *slab,
-                                        const asparse_partition *partition, const int64_t *wanted, int64_t n,
-                                        int64_t *new_numbers);
+asparse_status asparse_rows_new_numbers(asparse_comm *comm, const asparse_csr *slab, const asparse_partition *partition,
+                                        const int64_t *wanted, int64_t n, int64_t *new_numbers);
 
 /* Collective. to: even row slabs of the m_global rows (rank r: asparse_even_start …), created here;
  * from: rows with original numbers row_map[from->m], ascending. The way back: from == given, filled. */

@@ -65,8 +65,8 @@ static void row_fails(verifier *v, int64_t i, int64_t j, double found, double ex
   int64_t row = asparse_matrix_row(v->plan->matrix, i);
   if (v->result.failed_row >= 0) return;
   v->result.failed_row = row;
-  snprintf(v->failure, sizeof v->failure, "C(%lld, %lld) is %.17g where A·B gives %.17g", (long long)row,
-           (long long)j, found, expected);
+  snprintf(v->failure, sizeof v->failure, "C(%lld, %lld) is %.17g where A·B gives %.17g", (long long)row, (long long)j,
+           found, expected);
 }
 
 /* Inf and NaN must stand where CSR arithmetic puts them; sums beyond the largest number cannot be checked. */
@@ -215,7 +215,8 @@ static asparse_status combine(asparse_comm *comm, verifier *v) {
   double worst[3] = {r->worst_bound_ratio, r->worst_detect_ratio, r->max_relative_error};
   int64_t first = r->failed_row < 0 ? INT64_MAX : r->failed_row;
   if (r->failed_row >= 0)
-    status = ASPARSE_FAIL(ASPARSE_ERR_VERIFY, "verification failed: %s; the result is wrong, do not use it", v->failure);
+    status =
+        ASPARSE_FAIL(ASPARSE_ERR_VERIFY, "verification failed: %s; the result is wrong, do not use it", v->failure);
   asparse_status agreed = asparse_comm_agree(comm, status);
   TRY(asparse_comm_sum(comm, sums, 3));
   TRY_MPI(MPI_Allreduce(MPI_IN_PLACE, worst, 3, MPI_DOUBLE, MPI_MAX, comm->mpi));

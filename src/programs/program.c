@@ -37,8 +37,8 @@ static void print_error(const char *program) {
 /* Only a program's own allocations are told: libraries keep theirs until exit. */
 static void report_leaks(const char *program, int rank) {
   if (!getenv("ASPARSE_CHECK_LEAKS") || asparse_memory_live_blocks() == 0) return;
-  fprintf(stderr, "%s: rank %d leaks %lld blocks, %lld bytes\n", program, rank,
-          (long long)asparse_memory_live_blocks(), (long long)asparse_memory_live_bytes());
+  fprintf(stderr, "%s: rank %d leaks %lld blocks, %lld bytes\n", program, rank, (long long)asparse_memory_live_blocks(),
+          (long long)asparse_memory_live_bytes());
 }
 
 int asparse_program_end(asparse_comm **comm, asparse_status status, const char *program) {

@@ -8,9 +8,9 @@
 typedef enum phase {
   PHASE_READ = 0, /* the matrix from the file */
   PHASE_PARTITION,
-  PHASE_MOVE,  /* rows to their owners */
-  PHASE_BUILD, /* choice, shards, exchange lists */
-  PHASE_B,     /* filling or reading B */
+  PHASE_MOVE,     /* rows to their owners */
+  PHASE_BUILD,    /* choice, shards, exchange lists */
+  PHASE_B,        /* filling or reading B */
   PHASE_MULTIPLY, /* median over repeats, whole execute */
   PHASE_PACK,     /* parts of it, of the last repeat */
   PHASE_DIAG,
@@ -26,8 +26,8 @@ typedef struct solve_record {
   const char *command;
   asparse_source source; /* format "" for a partition file */
   int64_t m, k, n, nnz;
-  int64_t local_rows, local_b_rows;   /* this rank's rows of C and of B */
-  int64_t n_duplicates, n_inexact;    /* this rank's slab */
+  int64_t local_rows, local_b_rows; /* this rank's rows of C and of B */
+  int64_t n_duplicates, n_inexact;  /* this rank's slab */
   uint64_t matrix_hash;
   asparse_dtype dtype;
   asparse_partition_method partition;

@@ -37,8 +37,7 @@ static void print_inputs(const solve_record *r) {
          asparse_dtype_name(r->dtype));
   if (r->n_duplicates > 0) printf("  note       duplicate entries were summed: %" PRId64 "\n", r->n_duplicates);
   if (r->b_rounded) printf("  note       B was rounded to the precision of the saved shards\n");
-  if (r->n_inexact > 0)
-    printf("  note       integers too large for fp64 were rounded: %" PRId64 "\n", r->n_inexact);
+  if (r->n_inexact > 0) printf("  note       integers too large for fp64 were rounded: %" PRId64 "\n", r->n_inexact);
 }
 
 static void print_choices(const solve_record *r, const summary *s) {
@@ -92,19 +91,21 @@ static void print_outcome(const solve_record *r, const summary *s) {
   const asparse_verification *v = &r->verification;
   bool dry = r->options->dry_run; /* B and C are not there, but would be */
   printf("  memory     %sat most %s a rank (shards %s, CSR %s, B and C %s, halo %s)\n", dry ? "would be " : "",
-         bytes_text(q[QUANTITY_PEAK_BYTES].max + (dry ? q[QUANTITY_OPERAND_BYTES].max : 0)).value, bytes_text(q[QUANTITY_SHARD_BYTES].max).value,
-         bytes_text(q[QUANTITY_CSR_BYTES].max).value, bytes_text(q[QUANTITY_OPERAND_BYTES].max).value,
-         bytes_text(q[QUANTITY_HALO_BYTES].max).value);
+         bytes_text(q[QUANTITY_PEAK_BYTES].max + (dry ? q[QUANTITY_OPERAND_BYTES].max : 0)).value,
+         bytes_text(q[QUANTITY_SHARD_BYTES].max).value, bytes_text(q[QUANTITY_CSR_BYTES].max).value,
+         bytes_text(q[QUANTITY_OPERAND_BYTES].max).value, bytes_text(q[QUANTITY_HALO_BYTES].max).value);
   if (dry) return;
   if (!r->options->verify) {
     printf("  verified   not checked (--verify=off)\n");
   } else {
-    printf("  verified   %s: %" PRId64 " rows by A(Bx) = Cx, %" PRId64 " elements one by one; largest error %.2g of its bound\n",
+    printf("  verified   %s: %" PRId64 " rows by A(Bx) = Cx, %" PRId64
+           " elements one by one; largest error %.2g of its bound\n",
            v->passed ? "yes" : "NO", v->rows_checked, v->elements_checked, v->worst_bound_ratio);
     if (v->rows_unchecked > 0)
       printf("             %" PRId64 " rows hold Inf or NaN and were not all looked at\n", v->rows_unchecked);
   }
-  if (r->options->output && v->passed + !r->options->verify > 0) printf("  C          written to %s\n", r->options->output);
+  if (r->options->output && v->passed + !r->options->verify > 0)
+    printf("  C          written to %s\n", r->options->output);
 }
 
 static void print_report(const solve_record *record, const summary *s) {

@@ -71,11 +71,10 @@ static json_t *quantities_json(const summary *s) {
   json_t *object = json_object();
   for (int i = 0; i < N_QUANTITIES; i++) {
     const spread *q = &s->quantities[i];
-    json_t *entry = i == QUANTITY_PREDICTED
-                        ? spread_json(q)
-                        : json_pack("{s:I, s:I, s:I, s:I, s:I}", "min", (json_int_t)q->min, "median",
-                                    (json_int_t)q->median, "p95", (json_int_t)q->p95, "max", (json_int_t)q->max, "sum",
-                                    (json_int_t)q->sum);
+    json_t *entry = i == QUANTITY_PREDICTED ? spread_json(q)
+                                            : json_pack("{s:I, s:I, s:I, s:I, s:I}", "min", (json_int_t)q->min,
+                                                        "median", (json_int_t)q->median, "p95", (json_int_t)q->p95,
+                                                        "max", (json_int_t)q->max, "sum", (json_int_t)q->sum);
     json_object_set_new(object, quantity_names[i], entry);
   }
   return object;
@@ -94,8 +93,8 @@ static json_t *report_json(const solve_record *r, const summary *s) {
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
   return json_pack("{s:i, s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:o, s:{s:s, s:I, s:I}, s:o, s:{s:f, s:f, s:f}, s:o, s:o, "
                    "s:o, s:f, s:o, s:b}",
-                   "schema", SCHEMA_VERSION, "program", "asparse_solve", "command", r->command, "date", date, "versions",
-                   versions_json(), "ranks", s->ranks, "threads", r->threads, "hosts", s->hosts, "matrix",
+                   "schema", SCHEMA_VERSION, "program", "asparse_solve", "command", r->command, "date", date,
+                   "versions", versions_json(), "ranks", s->ranks, "threads", r->threads, "hosts", s->hosts, "matrix",
                    matrix_json(r), "b", "source", r->b_source, "rows", (json_int_t)r->k, "columns", (json_int_t)r->n,
                    "choices", choices_json(r, s), "balance", "cost_max_over_mean", r->imbalance, "fill_ratio",
                    s->fill_ratio, "replicate_bytes", s->replicate_bytes, "multiply", multiply_json(r, s), "phases",

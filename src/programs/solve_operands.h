@@ -6,8 +6,8 @@
 #include "programs/solve_options.h"
 
 typedef struct operand_source {
-  char *path;   /* NULL: random; freed by operand_source_free */
-  int64_t m, n; /* shape of the dataset; m = -1 for random */
+  char *path;          /* NULL: random; freed by operand_source_free */
+  int64_t m, n;        /* shape of the dataset; m = -1 for random */
   asparse_dtype dtype; /* of the dataset as stored */
 } operand_source;
 

@@ -6,9 +6,24 @@
 #include "programs/option_values.h"
 
 enum {
-  OPTION_B = 256, OPTION_COLS, OPTION_REPEAT, OPTION_WARMUP, OPTION_THREADS, OPTION_SEED, OPTION_FORMAT, OPTION_UNIT,
-  OPTION_PRECISION, OPTION_PARTITION, OPTION_EXCHANGE, OPTION_BACKEND, OPTION_VERIFY, OPTION_JSON, OPTION_CSV,
-  OPTION_DRY_RUN, OPTION_VERSION, OPTION_PARTS
+  OPTION_B = 256,
+  OPTION_COLS,
+  OPTION_REPEAT,
+  OPTION_WARMUP,
+  OPTION_THREADS,
+  OPTION_SEED,
+  OPTION_FORMAT,
+  OPTION_UNIT,
+  OPTION_PRECISION,
+  OPTION_PARTITION,
+  OPTION_EXCHANGE,
+  OPTION_BACKEND,
+  OPTION_VERIFY,
+  OPTION_JSON,
+  OPTION_CSV,
+  OPTION_DRY_RUN,
+  OPTION_VERSION,
+  OPTION_PARTS
 };
 
 enum { MAX_REPEAT = 1000000, MAX_THREADS = 4096, MAX_PARTS = 1 << 20 };
@@ -250,7 +265,8 @@ asparse_status partition_options_parse(int argc, char **argv, partition_options 
   }
   PASS(parse_operand(argc, argv, &o->matrix));
   PASS(check_unit(&o->plan));
-  if (o->parts == 0) return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--parts P is needed: the number of ranks that will multiply");
+  if (o->parts == 0)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--parts P is needed: the number of ranks that will multiply");
   if (!o->output) return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "-o FILE is needed: where to save the parts");
   return ASPARSE_OK;
 }

@@ -9,7 +9,7 @@
 const char *const phase_names[N_PHASES] = {"read", "partition", "move", "build", "b",      "multiply",
                                            "pack", "local",     "wait", "halo",  "verify", "write"};
 const char *const quantity_names[N_QUANTITIES] = {
-    "rows",       "b_rows",    "nnz",        "stored",        "halo_rows",  "bytes_sent", "bytes_received",
+    "rows",        "b_rows",    "nnz",        "stored",        "halo_rows",  "bytes_sent", "bytes_received",
     "shard_bytes", "csr_bytes", "halo_bytes", "operand_bytes", "peak_bytes", "rss_bytes",  "predicted_seconds"};
 
 static double resident_peak_bytes(void) {
@@ -20,7 +20,8 @@ static double resident_peak_bytes(void) {
 
 static void fill_quantities(const solve_record *r, double *q) {
   const asparse_stats *s = &r->stats;
-  double element = (double)asparse_dtype_size(r->dtype), result = (double)asparse_dtype_size(asparse_dtype_result(r->dtype));
+  double element = (double)asparse_dtype_size(r->dtype),
+         result = (double)asparse_dtype_size(asparse_dtype_result(r->dtype));
   q[QUANTITY_ROWS] = (double)r->local_rows;
   q[QUANTITY_B_ROWS] = (double)r->local_b_rows;
   q[QUANTITY_NNZ] = (double)s->nnz;
@@ -107,7 +108,8 @@ cleanup:
 /* Least time of the whole job: A and B read once and C written once at the memory speed of all ranks,
  * or 2·nnz·n operations at their peak, whichever is longer. cores: ranks, fewer where they share cores. */
 static double least_seconds(const solve_record *r, const asparse_host_rates *rates, double cores) {
-  double element = (double)asparse_dtype_size(r->dtype), result = (double)asparse_dtype_size(asparse_dtype_result(r->dtype));
+  double element = (double)asparse_dtype_size(r->dtype),
+         result = (double)asparse_dtype_size(asparse_dtype_result(r->dtype));
   double nnz = (double)r->nnz, n = (double)r->n;
   double bytes = nnz * (4 + element) + (double)r->k * n * element + (double)r->m * n * result;
   double traffic = bytes / (rates->bytes_per_second * cores);
@@ -132,8 +134,8 @@ asparse_status summary_create(asparse_comm *comm, const solve_record *record, su
   out->least_seconds = least_seconds(record, &rates, comm->size * share);
   double stored = out->quantities[QUANTITY_STORED].sum;
   out->fill_ratio = stored > 0 ? out->quantities[QUANTITY_NNZ].sum / stored : 1.0;
-  out->replicate_bytes = (double)(comm->size - 1) * (double)record->k * (double)record->n *
-                         (double)asparse_dtype_size(record->dtype);
+  out->replicate_bytes =
+      (double)(comm->size - 1) * (double)record->k * (double)record->n * (double)asparse_dtype_size(record->dtype);
 cleanup:
   if (status != ASPARSE_OK) summary_free(out);
   return status;

@@ -33,9 +33,9 @@ typedef struct summary {
   spread quantities[N_QUANTITIES];
   double median_seconds, min_seconds, max_seconds; /* of a multiplication, slowest rank */
   double gflops;                                   /* 2·nnz·n / median */
-  double least_seconds;    /* max of traffic at memory speed and arithmetic at peak, all ranks */
-  double fill_ratio;       /* entries / stored entries */
-  double replicate_bytes;  /* what an all-gather of B would bring to all ranks */
+  double least_seconds;   /* max of traffic at memory speed and arithmetic at peak, all ranks */
+  double fill_ratio;      /* entries / stored entries */
+  double replicate_bytes; /* what an all-gather of B would bring to all ranks */
 } summary;
 
 /* Collective; filled on rank 0. */
