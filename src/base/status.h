@@ -10,7 +10,7 @@
 asparse_status asparse_fail(asparse_status code, const char *source, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Appends to the message of the error under way, to add what only the caller knows (a file name). */
+/* Puts "text: " before the message of the error under way: what only the caller knows, such as a file name. */
 void asparse_error_prefix(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Replaces message and place, for the message of another rank. */
