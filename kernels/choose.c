@@ -5,8 +5,9 @@
  *             fixed part and a part for each vector, in units of one CSR vector multiply-add
  *   gathers   rows of B that neighbouring rows of A do not share come from beyond the first-level cache
  *
- * The constants were fitted to one core of a Xeon (AVX-512, 2 MiB second-level cache) on ten matrices of
- * 0.1–4 M entries at n = 16, 64, 256. Only their ratios matter: the scale is the measured rates'. */
+ * The constants were fitted by hand to one core of a Xeon (AVX-512, 2 MiB second-level cache), mostly on
+ * four FEM and optimisation matrices of 0.3–3 M entries at n = 16, 64, 256; with AVX2 or less they are
+ * only a guess. Their ratios matter, the scale is the measured rates'; absolute times can be 2–3 off. */
 #include <math.h>
 
 #include "kernels/kernels.h"

@@ -5,11 +5,12 @@
 
 #include "kernels/host_kernels.h"
 
-/* C beyond this many bytes is written past the caches, which would not hold it: up to 1.6 times as
- * fast for low-degree matrices (Laplacian, n = 64, 54 MB of C), no effect for FEM. */
+/* C beyond this many bytes is written past the caches, which would not hold it: 1.4 times as fast for a
+ * Laplacian at n = 64 (54 MB of C), 1.1–1.2 for a graph, within noise of 1 for most FEM. The threshold
+ * itself, two second-level caches, was not tuned. */
 enum { STREAM_BYTES = 4 << 20 };
 
-/* Bytes below which one thread packs faster than waking the others. */
+/* Bytes below which waking the other threads is not worth it; not tuned. */
 enum { PARALLEL_PACK_BYTES = 256 << 10 };
 
 int64_t asparse_shard_units(const asparse_shard *a) {

@@ -3,10 +3,10 @@
 #include <omp.h>
 #include <stdatomic.h>
 
-/* Chunks per thread: enough for the last ones to even out the threads. 16 and 64 were equally fast
- * on ten matrices; a chunk costs two binary searches. */
+/* Chunks per thread: enough for the last ones to even out the threads. 16 and 64 were equally
+ * fast within noise on six matrices; a chunk costs two binary searches. */
 enum { CHUNKS_PER_THREAD = 16 };
-/* Multiply-adds below which one thread is faster than waking the others (some 20 µs of work). */
+/* Multiply-adds below which waking the other threads is not worth it: some 20 µs of work; not tuned. */
 enum { PARALLEL_WORK = 1 << 18 };
 /* Giants that are remembered; a matrix with more of them has enough of them to occupy the threads. */
 enum { MAX_GIANTS = 64 };
