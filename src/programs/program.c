@@ -55,10 +55,17 @@ int asparse_program_end(asparse_comm **comm, asparse_status status, const char *
 
 bool asparse_program_speaks(void) { return environment_int("OMPI_COMM_WORLD_RANK", 0) == 0; }
 
+/* Under mpirun the ranks wait for the one that speaks: the first rank to leave would end the job. */
 int asparse_program_usage_error(const char *program) {
+  bool many = environment_int("OMPI_COMM_WORLD_SIZE", 1) > 1;
+  if (many) MPI_Init(NULL, NULL);
   if (asparse_program_speaks()) {
     print_error(program);
     fprintf(stderr, "Try '%s --help'.\n", program);
+  }
+  if (many) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
   }
   return asparse_exit_code(ASPARSE_ERR_USAGE);
 }

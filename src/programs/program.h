@@ -13,7 +13,8 @@ void asparse_program_begin(int *argc, char ***argv);
  * returns the exit code. An MPI failure ends the whole job, since peers may wait for ever. */
 int asparse_program_end(asparse_comm **comm, asparse_status status, const char *program);
 
-/* Before MPI is started: prints "program: error: …" and a hint to --help; from one rank of a job. */
+/* Instead of begin and end: prints "program: error: …" and a hint to --help from one rank, and returns
+ * the exit code. */
 int asparse_program_usage_error(const char *program);
 
 /* True on the one process that speaks, before MPI is started. */
