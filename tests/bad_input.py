@@ -170,6 +170,8 @@ def usage(checks, folder):
                   time.time())
     check_failure(checks, "no GPU backend here", run("asparse_solve", "--backend", "cuda", good, ranks=2), None, [],
                   time.time())
+    once = run("asparse_solve", "--help", ranks=3)
+    checks.that(once.returncode == OK and once.stdout.count("usage:") == 1, f"--help at p=3: {said(once)}")
     for program in ("asparse_solve", "asparse_convert", "asparse_info", "asparse_partition"):
         for option, word in (("--help", "usage:"), ("--version", program)):
             result = run(program, option)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "programs/option_values.h"
+#include "programs/program.h"
 
 static const char help[] =
     "usage: asparse_info [options] matrix.h5[::/path]\n"
@@ -24,7 +25,9 @@ static const char help[] =
     "\n"
     "Exit codes: 0 fine, 1 run-time failure, 2 usage, 65 bad data, 66 no input.\n";
 
-void info_options_help(void) { fputs(help, stdout); }
+void info_options_help(void) {
+  if (asparse_program_speaks()) fputs(help, stdout);
+}
 
 /* "2,4,8" */
 static asparse_status parse_ranks(const char *list, info_options *o) {

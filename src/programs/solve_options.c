@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "programs/option_values.h"
+#include "programs/program.h"
 
 enum {
   OPTION_B = 256,
@@ -84,7 +85,9 @@ static const char solve_help[] =
     "\n"
     "Exit codes: 0 fine, 1 run-time failure, 2 usage, 3 verification failed, 65 bad data, 66 no input.\n";
 
-void solve_options_help(void) { fputs(solve_help, stdout); }
+void solve_options_help(void) {
+  if (asparse_program_speaks()) fputs(solve_help, stdout);
+}
 
 /* Options that shape the plan, shared by the programs. */
 static asparse_status parse_plan_option(int option, const char *value, asparse_options *plan) {
@@ -230,7 +233,9 @@ static const char partition_help[] =
     "\n"
     "Exit codes: 0 fine, 1 run-time failure, 2 usage, 65 bad data, 66 no input.\n";
 
-void partition_options_help(void) { fputs(partition_help, stdout); }
+void partition_options_help(void) {
+  if (asparse_program_speaks()) fputs(partition_help, stdout);
+}
 
 static asparse_status parse_partition_option(int option, const char *value, partition_options *o) {
   int64_t number = 0;
