@@ -66,5 +66,10 @@ if(ASPARSE_WITH_CUDA)
   endif()
 endif()
 
+if(ASPARSE_DEVICE_KERNELS)
+  find_package(CUDAToolkit REQUIRED)
+  enable_language(CUDA)
+endif()
+
 message(STATUS "asparse: parallel HDF5 ${ASPARSE_HDF5_PARALLEL}, METIS ${ASPARSE_HAVE_METIS}, "
   "PNG ${ASPARSE_HAVE_PNG}, CUDA ${ASPARSE_HAVE_CUDA}, NCCL ${ASPARSE_HAVE_NCCL}")
