@@ -1,0 +1,180 @@
+/* The Hopper instructions the kernels use, one thin function each. Section names are those of the PTX ISA 9.0.
+ * Everything here is for sm_90a. */
+#ifndef ASPARSE_SM90_CUH
+#define ASPARSE_SM90_CUH
+
+#include <cuda.h> /* CUtensorMap */
+#include <stdint.h>
+
+namespace sm90 {
+
+__device__ __forceinline__ uint32_t shared_address(const void *pointer) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+/* Up to 4 µs, the same for a converged warp, at every step of a pipeline when built with -DASPARSE_RANDOM_DELAYS: an
+ * ordering that only holds by luck then shows as a wrong result. */
+__device__ __forceinline__ void random_delay() {
+#ifdef ASPARSE_RANDOM_DELAYS
+  uint32_t clock;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(clock));
+  __nanosleep((clock ^ threadIdx.x >> 5) * 2654435761u >> 20);
+#endif
+}
+
+/* ---- mbarrier (Parallel Synchronization and Communication Instructions: mbarrier) ---------- */
+
+__device__ __forceinline__ void barrier_init(uint64_t *barrier, uint32_t arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+
+/* Makes initialised barriers visible to the copy engine. */
+__device__ __forceinline__ void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+__device__ __forceinline__ void barrier_arrive(uint64_t *barrier) {
+  random_delay();
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+/* Arrives and makes the phase wait for that many bytes from the copy engine. */
+__device__ __forceinline__ void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes) {
+  random_delay();
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+               : "memory");
+}
+
+/* Returns once the phase of that parity is complete. A fresh barrier counts as having completed parity 1. */
+__device__ __forceinline__ void barrier_wait(uint64_t *barrier, uint32_t parity) {
+  uint32_t done;
+  do {
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n"
+                 "}"
+                 : "=r"(done)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  } while (!done);
+  random_delay();
+}
+
+/* bar.sync among some of the CTA's warps; id 1 … 15 (0 is __syncthreads). */
+__device__ __forceinline__ void named_barrier(int id, int threads) {
+  random_delay();
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/* ---- TMA (Data Movement and Conversion Instructions: cp.async.bulk.tensor) ----------------- */
+
+__device__ __forceinline__ void tma_prefetch(const CUtensorMap *map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+/* The box of a 2-D map at (column, row) to shared memory; elements outside the tensor arrive as zeros and count. */
+__device__ __forceinline__ void tma_load(void *shared, const CUtensorMap *map, int column, int row, uint64_t *barrier) {
+  random_delay();
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+               "[%4];" ::"r"(shared_address(shared)),
+               "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier))
+               : "memory");
+}
+
+/* The box from shared memory to (column, row); elements outside the tensor are dropped. */
+__device__ __forceinline__ void tma_store(const CUtensorMap *map, int column, int row, const void *shared) {
+  random_delay();
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
+               "r"(column), "r"(row), "r"(shared_address(shared))
+               : "memory");
+}
+
+/* Closes the group of this thread's stores. */
+__device__ __forceinline__ void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+/* Waits until this thread's groups have read shared memory. */
+__device__ __forceinline__ void tma_store_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+
+/* Orders this thread's ordinary writes of shared memory before what the async proxy (WGMMA, TMA) reads. */
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+/* ---- setmaxnreg (Miscellaneous Instructions) ----------------------------------------------- */
+
+template <int Registers> __device__ __forceinline__ void registers_give() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+template <int Registers> __device__ __forceinline__ void registers_take() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+/* ---- WGMMA (Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions) ---------- */
+
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+/* Returns when at most Pending of the committed groups are unfinished. */
+template <int Pending> __device__ __forceinline__ void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
+}
+
+/* Matrix descriptor for an operand in shared memory with the 128-byte swizzle (Matrix Descriptor Format): address in
+ * bits 0–13, leading offset in 16–29, stride offset in 32–45, each in units of 16 bytes; layout 1 in 62–63. */
+__device__ __forceinline__ uint64_t wgmma_descriptor(const void *shared, uint32_t leading_bytes,
+                                                     uint32_t stride_bytes) {
+  return static_cast<uint64_t>((shared_address(shared) & 0x3ffff) >> 4) |
+         static_cast<uint64_t>(leading_bytes >> 4) << 16 | static_cast<uint64_t>(stride_bytes >> 4) << 32 |
+         uint64_t{1} << 62;
+}
+
+/* d += A·B, m64nNk16, bf16 in, fp32 accumulated; A K-major, B MN-major (its rows are k, as row-major B has them).
+ * Lane l of warp w holds row 16·w + l/4 (+ 8), columns 8·j + 2·(l%4) + {0, 1}: d[4·j + {0, 1}] (+ 2). */
+template <int N> __device__ __forceinline__ void wgmma(float (&d)[N / 2], uint64_t a, uint64_t b);
+
+/* Operand lists: eight accumulators from d[i] on, then 32. */
+#define SM90_D8(i)                                                                                                     \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),          \
+      "+f"(d[i + 7])
+#define SM90_D32(i) SM90_D8(i), SM90_D8(i + 8), SM90_D8(i + 16), SM90_D8(i + 24)
+
+#define SM90_NAMES_0                                                                                                   \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                             \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define SM90_NAMES_1                                                                                                   \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                                   \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define SM90_NAMES_2                                                                                                   \
+  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "                                   \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define SM90_NAMES_3                                                                                                   \
+  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "                       \
+  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define SM90_WGMMA(N, A, B, NAMES, ...)                                                                                \
+  template <> __device__ __forceinline__ void wgmma<N>(float(&d)[N / 2], uint64_t a, uint64_t b) {                     \
+    asm volatile("{\n"                                                                                                 \
+                 ".reg .pred p;\n"                                                                                     \
+                 "setp.eq.u32 p, 0, 0;\n"                                                                              \
+                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 {" NAMES "}, " A ", " B                     \
+                 ", p, 1, 1, 0, 1;\n"                                                                                  \
+                 "}"                                                                                                   \
+                 : __VA_ARGS__                                                                                         \
+                 : "l"(a), "l"(b));                                                                                    \
+  }
+SM90_WGMMA(64, "%32", "%33", SM90_NAMES_0, SM90_D32(0))
+SM90_WGMMA(128, "%64", "%65", SM90_NAMES_0 ", " SM90_NAMES_1, SM90_D32(0), SM90_D32(32))
+SM90_WGMMA(192, "%96", "%97", SM90_NAMES_0 ", " SM90_NAMES_1 ", " SM90_NAMES_2, SM90_D32(0), SM90_D32(32), SM90_D32(64))
+SM90_WGMMA(256, "%128", "%129", SM90_NAMES_0 ", " SM90_NAMES_1 ", " SM90_NAMES_2 ", " SM90_NAMES_3, SM90_D32(0),
+           SM90_D32(32), SM90_D32(64), SM90_D32(96))
+#undef SM90_WGMMA
+#undef SM90_NAMES_0
+#undef SM90_NAMES_1
+#undef SM90_NAMES_2
+#undef SM90_NAMES_3
+#undef SM90_D32
+#undef SM90_D8
+
+} // namespace sm90
+
+#endif
