@@ -45,7 +45,7 @@ def build_with_cmake(checks, folder, prefix):
     (folder / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(example C)\nfind_package(asparse REQUIRED)\n"
         "add_executable(example example.c)\ntarget_link_libraries(example PRIVATE asparse::asparse)\n")
-    result = shell("cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    result = shell("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     checks.that(result.returncode == 0, f"find_package(asparse): {result.stdout}{result.stderr}")
     result = shell("cmake", "--build", folder / "build")
     checks.that(result.returncode == 0, f"example with CMake: {result.stdout}{result.stderr}")
