@@ -153,6 +153,13 @@ void asparse_program_version(const char *program) {
          ASPARSE_HAVE_PNG ? ", PNG" : "");
 }
 
+static int compare_doubles(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+  return a < b ? -1 : a > b;
+}
+
+void asparse_program_sort(double *values, int count) { qsort(values, (size_t)count, sizeof *values, compare_doubles); }
+
 char *asparse_program_command(int argc, char **argv) {
   size_t length = 1;
   for (int i = 0; i < argc; i++) length += strlen(argv[i]) + 1;

@@ -41,6 +41,9 @@ asparse_status asparse_program_output_check(asparse_comm *comm, const char *inpu
 /* "program 0.1.0 (…)": version and how it was built, to stdout. */
 void asparse_program_version(const char *program);
 
+/* Ascending, for medians. Local. */
+void asparse_program_sort(double *values, int count);
+
 /* "program a b c": the command line as one string, for provenance. Caller frees with free(). */
 char *asparse_program_command(int argc, char **argv);
 

@@ -59,11 +59,6 @@ static void describe_matrix(const asparse_matrix *a, int64_t n, solve_record *re
   record->partition = a->method;
 }
 
-static int compare_doubles(const void *left, const void *right) {
-  double a = *(const double *)left, b = *(const double *)right;
-  return a < b ? -1 : a > b;
-}
-
 /* Every repeat starts together and lasts as long as its slowest rank. Collective. */
 static asparse_status multiply(asparse_comm *comm, asparse_plan *plan, const solve_options *options,
                                const asparse_dense *b, asparse_dense *c, solve_record *record) {
@@ -76,7 +71,7 @@ static asparse_status multiply(asparse_comm *comm, asparse_plan *plan, const sol
     if (i >= 0) record->repeats[i] = record->stats.total_seconds;
   }
   TRY_MPI(MPI_Allreduce(MPI_IN_PLACE, record->repeats, options->repeat, MPI_DOUBLE, MPI_MAX, comm->mpi));
-  qsort(record->repeats, (size_t)options->repeat, sizeof *record->repeats, compare_doubles);
+  asparse_program_sort(record->repeats, options->repeat);
   record->seconds[PHASE_MULTIPLY] = record->repeats[options->repeat / 2];
   record->seconds[PHASE_PACK] = record->stats.pack_seconds;
   record->seconds[PHASE_DIAG] = record->stats.diag_seconds;

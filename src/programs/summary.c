@@ -38,15 +38,10 @@ static void fill_quantities(const solve_record *r, double *q) {
   q[QUANTITY_PREDICTED] = s->predicted_seconds;
 }
 
-static int compare_doubles(const void *left, const void *right) {
-  double a = *(const double *)left, b = *(const double *)right;
-  return a < b ? -1 : a > b;
-}
-
 /* Sorts values[count]. */
 static spread spread_of(double *values, int count) {
   spread s = {0};
-  qsort(values, (size_t)count, sizeof *values, compare_doubles);
+  asparse_program_sort(values, count);
   for (int i = 0; i < count; i++) s.sum += values[i];
   s.min = values[0];
   s.median = values[count / 2];
