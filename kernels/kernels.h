@@ -41,13 +41,17 @@ typedef struct asparse_profile {
   int64_t nnz;
   asparse_dtype dtype;
   int64_t window_columns[4]; /* Σ over windows of distinct columns, heights 8, 16, 32, 64 */
+  int64_t window_padded[4];  /* the same with each window padded to whole tiles of 16 */
+  int64_t window_widest[4];  /* most distinct columns of a window */
   int64_t blocks[3];         /* non-empty blocks, sizes 16, 32, 64 */
+  int64_t longest_row;       /* most entries of a row */
 } asparse_profile;
 
 typedef struct asparse_kernel_config {
   asparse_format format; /* never AUTO */
   int32_t unit;          /* window height or block size; 1 for CSR */
   double predicted_seconds;
+  const char *kernel; /* on a GPU: its name in the table of device kernels; NULL on the host */
 } asparse_kernel_config;
 
 /* Rates of one rank of this machine: one thread's, measured once per process in its own processor
@@ -66,6 +70,16 @@ enum { ASPARSE_RATE_COLUMNS = 64 }; /* columns of B that flops_per_second was me
 asparse_kernel_config asparse_choose(const asparse_profile *profile, const asparse_host_rates *rates,
                                      asparse_format wanted, int32_t wanted_unit, asparse_kernel_config *candidates,
                                      int *n_candidates);
+
+/* The same for a GPU (see choose_device.c), with the wanted kernel by name (NULL = any). Room for
+ * ASPARSE_DEVICE_CANDIDATES; predicted_seconds is infinite when nothing wanted fits. */
+enum { ASPARSE_DEVICE_CANDIDATES = 16 };
+asparse_kernel_config asparse_choose_device(const asparse_profile *profile, asparse_format wanted, int32_t wanted_unit,
+                                            const char *wanted_kernel, asparse_kernel_config *candidates,
+                                            int *n_candidates);
+
+/* Pure. The least time a GPU can take, by what must be gathered, moved and multiplied whatever the kernel. */
+double asparse_device_least_seconds(const asparse_profile *profile);
 
 /* Measures on the first call (some 10 ms); ERR_MEMORY when the small test problem cannot be allocated. */
 asparse_status asparse_host_rates_get(asparse_host_rates *rates);

@@ -67,6 +67,15 @@ cleanup:
 }
 
 asparse_status asparse_count_blocks(const asparse_local_csr *a, int32_t r, int64_t *blocks) {
+  asparse_status status = ASPARSE_OK;
+  int64_t *distinct = NULL;
   PASS(check_size(r));
-  return asparse_units_total(a, r, log2_of(r), blocks);
+  int32_t n_block_rows = asparse_units_over(a->m, r);
+  ALLOC(distinct, n_block_rows);
+  TRY(asparse_units_distinct(a, r, log2_of(r), distinct));
+  *blocks = 0;
+  for (int32_t i = 0; i < n_block_rows; i++) *blocks += distinct[i];
+cleanup:
+  asparse_free(distinct);
+  return status;
 }

@@ -57,8 +57,14 @@ asparse_status asparse_bcsr_build(const asparse_local_csr *a, int32_t block_size
 /* format: not AUTO; unit: window height or block size. A CSR shard borrows a, which must outlive it. */
 asparse_status asparse_shard_build(asparse_local_csr *a, asparse_format format, int32_t unit, asparse_shard **out);
 
-/* Σ over windows of distinct columns for one height, and non-empty blocks for one size. Local, threaded. */
-asparse_status asparse_count_window_columns(const asparse_local_csr *a, int32_t window_height, int64_t *columns);
+/* Of the windows of one height: Σ of distinct columns, Σ of them padded to whole tiles, most of one window. */
+typedef struct asparse_window_counts {
+  int64_t columns, padded, widest;
+} asparse_window_counts;
+
+/* Windows of one height, and non-empty blocks of one size. Local, threaded. */
+asparse_status asparse_count_window_columns(const asparse_local_csr *a, int32_t window_height,
+                                            asparse_window_counts *counts);
 asparse_status asparse_count_blocks(const asparse_local_csr *a, int32_t block_size, int64_t *blocks);
 
 #endif

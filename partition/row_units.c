@@ -26,19 +26,14 @@ void asparse_units_count(const asparse_local_csr *a, int32_t height, int shift, 
   }
 }
 
-asparse_status asparse_units_total(const asparse_local_csr *a, int32_t height, int shift, int64_t *total) {
+asparse_status asparse_units_distinct(const asparse_local_csr *a, int32_t height, int shift, int64_t *distinct) {
   asparse_status status = ASPARSE_OK;
   asparse_column_set *sets = NULL;
-  int64_t *distinct = NULL;
   int32_t n_units = asparse_units_over(a->m, height);
   TRY(asparse_column_sets_create(&sets, asparse_unit_threads(n_units), asparse_units_over(a->k, 1 << shift)));
-  ALLOC(distinct, n_units);
   asparse_units_count(a, height, shift, sets, distinct);
-  *total = 0;
-  for (int32_t u = 0; u < n_units; u++) *total += distinct[u];
 cleanup:
   asparse_column_sets_destroy(&sets);
-  asparse_free(distinct);
   return status;
 }
 

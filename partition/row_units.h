@@ -28,8 +28,8 @@ int32_t asparse_unit_insert(asparse_column_set *set, const asparse_local_csr *a,
 void asparse_units_count(const asparse_local_csr *a, int32_t height, int shift, asparse_column_set *sets,
                          int64_t *distinct);
 
-/* The sum over all units. */
-asparse_status asparse_units_total(const asparse_local_csr *a, int32_t height, int shift, int64_t *total);
+/* The same with sets of its own. */
+asparse_status asparse_units_distinct(const asparse_local_csr *a, int32_t height, int shift, int64_t *distinct);
 
 /* The same for a slab, units counted from its first row: distinct[⌈n_rows / height⌉]. */
 asparse_status asparse_slab_units_count(const asparse_csr *a, int32_t height, int shift, int64_t *distinct);

@@ -67,7 +67,20 @@ cleanup:
   return status;
 }
 
-asparse_status asparse_count_window_columns(const asparse_local_csr *a, int32_t h, int64_t *columns) {
+asparse_status asparse_count_window_columns(const asparse_local_csr *a, int32_t h, asparse_window_counts *counts) {
+  asparse_status status = ASPARSE_OK;
+  int64_t *distinct = NULL;
   PASS(check_height(h));
-  return asparse_units_total(a, h, 0, columns);
+  int32_t n_windows = asparse_units_over(a->m, h);
+  ALLOC(distinct, n_windows);
+  TRY(asparse_units_distinct(a, h, 0, distinct));
+  *counts = (asparse_window_counts){0};
+  for (int32_t w = 0; w < n_windows; w++) {
+    counts->columns += distinct[w];
+    counts->padded += padded(distinct[w]);
+    if (distinct[w] > counts->widest) counts->widest = distinct[w];
+  }
+cleanup:
+  asparse_free(distinct);
+  return status;
 }

@@ -84,11 +84,22 @@ static void expand_bcsr(const asparse_bcsr *a, double *values, char *present) {
   }
 }
 
+static int64_t widest_window(const asparse_wcsr *a) {
+  int64_t widest = 0;
+  for (int32_t w = 0; w < a->n_windows; w++) {
+    int64_t columns = 0;
+    for (int64_t c = a->window_row_ptr[w]; c < a->window_row_ptr[w + 1]; c++) columns += a->window_col_idx[c] >= 0;
+    if (columns > widest) widest = columns;
+  }
+  return widest;
+}
+
 static void check_shard(asparse_local_csr *a, asparse_format format, int32_t unit) {
   size_t elements = (size_t)a->m * (size_t)a->k + 1;
   double *wanted = calloc(elements, sizeof *wanted), *found = calloc(elements, sizeof *found);
   char *wanted_at = calloc(elements, 1), *found_at = calloc(elements, 1);
   asparse_shard *shard = NULL;
+  asparse_window_counts windows = {0};
   int64_t count = -1;
   assert_int_equal(asparse_shard_build(a, format, unit, &shard), ASPARSE_OK);
   assert_int_equal(asparse_shard_nnz(shard), a->row_ptr[a->m]);
@@ -97,7 +108,10 @@ static void check_shard(asparse_local_csr *a, asparse_format format, int32_t uni
   expand_csr(a, wanted, wanted_at);
   if (format == ASPARSE_FORMAT_WCSR) {
     expand_wcsr(shard->wcsr, found, found_at);
-    assert_int_equal(asparse_count_window_columns(a, unit, &count), ASPARSE_OK);
+    assert_int_equal(asparse_count_window_columns(a, unit, &windows), ASPARSE_OK);
+    count = windows.columns;
+    assert_int_equal(windows.padded, shard->wcsr->window_row_ptr[shard->wcsr->n_windows]);
+    assert_int_equal(windows.widest, widest_window(shard->wcsr));
     for (int64_t c = 0; c < shard->wcsr->window_row_ptr[shard->wcsr->n_windows]; c++)
       count -= shard->wcsr->window_col_idx[c] >= 0;
   } else {
@@ -206,12 +220,13 @@ static void test_wrong_unit(void **state) {
   (void)state;
   asparse_local_csr *a = random_csr(5, 10, 10, 2, -1, ASPARSE_FP32);
   asparse_shard *shard = NULL;
+  asparse_window_counts windows;
   int64_t count;
   static const int32_t wrong[] = {-8, 0, 1, 4, 7, 128};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     assert_int_equal(asparse_shard_build(a, ASPARSE_FORMAT_WCSR, wrong[i], &shard), ASPARSE_ERR_USAGE);
     assert_int_equal(asparse_shard_build(a, ASPARSE_FORMAT_BCSR, wrong[i], &shard), ASPARSE_ERR_USAGE);
-    assert_int_equal(asparse_count_window_columns(a, wrong[i], &count), ASPARSE_ERR_USAGE);
+    assert_int_equal(asparse_count_window_columns(a, wrong[i], &windows), ASPARSE_ERR_USAGE);
     assert_int_equal(asparse_count_blocks(a, wrong[i], &count), ASPARSE_ERR_USAGE);
   }
   assert_int_equal(asparse_shard_build(a, ASPARSE_FORMAT_BCSR, 8, &shard), ASPARSE_ERR_USAGE);

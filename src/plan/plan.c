@@ -2,11 +2,12 @@
 
 #include "base/clock.h"
 #include "base/dense.h"
+#include "plan/profile.h"
 
 /* Pieces of the local part between which MPI is given a chance to advance. */
 enum { PROGRESS_PIECES = 16 };
 
-enum { MAX_CANDIDATES = 8, SAMPLE_RUNS = 8, SAMPLE_FRACTION = 8 };
+enum { MAX_CANDIDATES = 8 };
 static const double FAR_AHEAD = 1.25;
 
 typedef struct scores {
@@ -61,40 +62,6 @@ cleanup:
   return status;
 }
 
-/* Adds what the cost model wants to know of rows [begin, end). */
-static asparse_status profile_add(const asparse_local_csr *a, int32_t begin, int32_t end, asparse_profile *profile) {
-  static const int32_t heights[] = {8, 16, 32, 64}, sizes[] = {16, 32, 64};
-  asparse_local_csr rows = *a;
-  rows.m = end - begin;
-  rows.row_ptr = a->row_ptr + begin;
-  for (int i = 0; i < 4; i++) {
-    int64_t columns = 0;
-    PASS(asparse_count_window_columns(&rows, heights[i], &columns));
-    profile->window_columns[i] += columns;
-  }
-  for (int i = 0; i < 3; i++) {
-    int64_t blocks = 0;
-    PASS(asparse_count_blocks(&rows, sizes[i], &blocks));
-    profile->blocks[i] += blocks;
-  }
-  profile->m += rows.m;
-  profile->nnz += rows.row_ptr[rows.m] - rows.row_ptr[0];
-  return ASPARSE_OK;
-}
-
-/* All rows, or with sample a few runs of them that hold about an eighth. */
-static asparse_status profile_create(const asparse_local_csr *a, int64_t n, bool sample, asparse_profile *profile) {
-  *profile = (asparse_profile){.n = n};
-  if (!a) return ASPARSE_OK;
-  profile->k = a->k;
-  profile->dtype = a->dtype;
-  if (!sample || a->m < SAMPLE_RUNS * SAMPLE_FRACTION * 64) return profile_add(a, 0, a->m, profile);
-  int32_t stride = a->m / SAMPLE_RUNS;
-  for (int run = 0; run < SAMPLE_RUNS; run++)
-    PASS(profile_add(a, run * stride, run * stride + stride / SAMPLE_FRACTION, profile));
-  return ASPARSE_OK;
-}
-
 /* Candidates with their predicted times summed over ranks, and the least of them. Collective. */
 static asparse_status score(asparse_comm *comm, const asparse_local_csr *a, int64_t n, bool sample,
                             const asparse_options *options, scores *s) {
@@ -102,7 +69,7 @@ static asparse_status score(asparse_comm *comm, const asparse_local_csr *a, int6
   asparse_profile profile;
   asparse_host_rates rates = {0};
   double predicted[MAX_CANDIDATES];
-  status = profile_create(a, n, sample, &profile);
+  status = asparse_profile_create(a, n, sample, &profile);
   if (status == ASPARSE_OK) status = asparse_host_rates_get(&rates);
   TRY(asparse_comm_agree(comm, status));
   s->nnz = profile.nnz;

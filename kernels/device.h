@@ -1,0 +1,64 @@
+/* A GPU as the kernels see it: device, stream, memory, and the copies between host and device. Local, no MPI. */
+#ifndef ASPARSE_DEVICE_H
+#define ASPARSE_DEVICE_H
+
+#include <cuda_runtime_api.h>
+
+#include "base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct asparse_device {
+  int ordinal; /* among the visible GPUs */
+  char name[256];
+  int major, minor; /* compute capability */
+  int multiprocessors;
+  size_t memory; /* bytes, all of it */
+  cudaStream_t stream;
+  /* Pinned memory through which host arrays travel: one half is filled while the other is on its way. */
+  void *staging[2];
+  cudaEvent_t staged[2];
+} asparse_device;
+
+/* Opens GPU ordinal modulo the number of visible ones. ERR_DEVICE when there is none, when the driver does not answer,
+ * or when it is not of compute capability 9.0, which the kernels are compiled for. */
+asparse_status asparse_device_open(int ordinal, asparse_device **device);
+void asparse_device_close(asparse_device **device);
+
+/* Makes the device current for the calling thread. */
+asparse_status asparse_device_use(const asparse_device *device);
+
+/* bytes of device memory; ERR_MEMORY says how many were needed and how many are free. bytes = 0 gives NULL. */
+asparse_status asparse_device_malloc(asparse_device *device, size_t bytes, const char *what, void **d);
+void asparse_device_free(void *d); /* NULL is fine */
+
+/* Copies through the staging buffers. The source may change, or the destination be read, when they return. */
+asparse_status asparse_device_upload(asparse_device *device, void *d, const void *h, size_t bytes);
+asparse_status asparse_device_download(asparse_device *device, void *h, const void *d, size_t bytes);
+
+/* Waits for everything on the device's stream; the error of any kernel before it surfaces here. */
+asparse_status asparse_device_wait(asparse_device *device);
+
+/* ERR_DEVICE with CUDA's own text, or ERR_MEMORY when that is what it says. */
+asparse_status asparse_cuda_fail(cudaError_t error, const char *call, const char *source, int line);
+
+#define TRY_CUDA(call)                                                                                                 \
+  do {                                                                                                                 \
+    cudaError_t error_ = (call);                                                                                       \
+    if (error_ != cudaSuccess) {                                                                                       \
+      status = asparse_cuda_fail(error_, #call, __FILE__, __LINE__);                                                   \
+      goto cleanup;                                                                                                    \
+    }                                                                                                                  \
+  } while (0)
+#define PASS_CUDA(call)                                                                                                \
+  do {                                                                                                                 \
+    cudaError_t error_ = (call);                                                                                       \
+    if (error_ != cudaSuccess) return asparse_cuda_fail(error_, #call, __FILE__, __LINE__);                            \
+  } while (0)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

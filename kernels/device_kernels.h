@@ -1,0 +1,12 @@
+/* The rows of the table of device kernels, one file a family. */
+#ifndef ASPARSE_DEVICE_KERNELS_H
+#define ASPARSE_DEVICE_KERNELS_H
+
+#include "kernels/device_shard.h"
+
+extern const asparse_device_kernel asparse_device_csr;
+extern const asparse_device_kernel asparse_device_wcsr_gather;
+extern const asparse_device_kernel asparse_device_bcsr_scalar, asparse_device_bcsr_wgmma, asparse_device_bcsr_tma,
+    asparse_device_bcsr_pipeline, asparse_device_bcsr_persistent;
+
+#endif

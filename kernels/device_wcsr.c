@@ -1,0 +1,42 @@
+/* WCSR on the GPU: the row of the table, over cuda_wcsr.h. */
+#include "kernels/device_kernels.h"
+
+static asparse_status upload_work(const asparse_wcsr_work *work, asparse_cuda_wcsr *to, asparse_device_shard *out) {
+  to->work.n_tasks = work->n_tasks;
+  to->work.n_splits = work->n_splits;
+  to->work.n_slots = work->n_slots;
+  PASS_UPLOAD(out, to->work.tasks, work->tasks, work->n_tasks);
+  PASS_UPLOAD(out, to->work.splits, work->splits, work->n_splits);
+  return ASPARSE_OK;
+}
+
+static asparse_status upload(const asparse_shard *a, asparse_device_shard *out) {
+  asparse_status status = ASPARSE_OK;
+  const asparse_wcsr *wcsr = a->wcsr;
+  const int64_t n_columns = wcsr->window_row_ptr[wcsr->n_windows];
+  asparse_wcsr_work *work = NULL;
+  asparse_cuda_wcsr *to = &out->as.wcsr;
+  *to = (asparse_cuda_wcsr){.m = wcsr->m, .k = wcsr->k, .window_height = wcsr->window_height};
+  PASS_UPLOAD(out, to->window_col_idx, wcsr->window_col_idx, n_columns);
+  PASS_UPLOAD(out, to->row_mask, wcsr->row_mask, n_columns);
+  PASS_UPLOAD(out, to->values, (const uint16_t *)wcsr->values, n_columns * wcsr->window_height);
+  TRY(asparse_wcsr_work_build(wcsr, ASPARSE_CUDA_WCSR_TILES_PER_TASK, &work));
+  TRY(upload_work(work, to, out));
+  TRY(asparse_device_shard_malloc(out, asparse_cuda_wcsr_workspace(to, out->n), "workspace of split windows",
+                                  &out->workspace));
+cleanup:
+  asparse_wcsr_work_destroy(&work);
+  return status;
+}
+
+static cudaError_t multiply(const asparse_device_shard *a, const asparse_device_product *p, cudaStream_t stream) {
+  return asparse_cuda_wcsr_multiply(&a->as.wcsr, p->n, p->b, p->ldb, p->c, p->ldc, p->accumulate, a->workspace, stream);
+}
+
+const asparse_device_kernel asparse_device_wcsr_gather = {.name = "wcsr-gather",
+                                                          .format = ASPARSE_FORMAT_WCSR,
+                                                          .units = {8, 16, 32, 64},
+                                                          .automatic = true,
+                                                          .bf16_only = true,
+                                                          .upload = upload,
+                                                          .multiply = multiply};
