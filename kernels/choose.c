@@ -98,9 +98,9 @@ static bool is_wanted(candidate c, asparse_format format, int32_t unit) {
 asparse_kernel_config asparse_choose(const asparse_profile *profile, const asparse_host_rates *rates,
                                      asparse_format wanted, int32_t wanted_unit, asparse_kernel_config *candidates,
                                      int *n_candidates) {
-  asparse_kernel_config best = {ASPARSE_FORMAT_CSR, 1, INFINITY, NULL};
+  asparse_kernel_config best = {ASPARSE_FORMAT_CSR, 1, INFINITY, NULL, 0};
   for (int i = 0; i < N_CANDIDATES; i++) {
-    const asparse_kernel_config config = {all[i].format, all[i].unit, predict(profile, rates, all[i]), NULL};
+    const asparse_kernel_config config = {all[i].format, all[i].unit, predict(profile, rates, all[i]), NULL, 0};
     if (candidates) candidates[i] = config;
     if (is_wanted(all[i], wanted, wanted_unit) && config.predicted_seconds < best.predicted_seconds) best = config;
   }

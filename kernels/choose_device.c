@@ -67,10 +67,11 @@ static bool is_wanted(const asparse_profile *p, const candidate *c, asparse_form
 asparse_kernel_config asparse_choose_device(const asparse_profile *p, asparse_format format, int32_t unit,
                                             const char *kernel, asparse_kernel_config *candidates, int *n_candidates) {
   asparse_kernel_config best = {.format = ASPARSE_FORMAT_CSR, .unit = 1, .predicted_seconds = INFINITY};
+  const double least = asparse_device_least_seconds(p);
   int n = 0;
   for (int i = 0; i < N_CANDIDATES; i++) {
     if (all[i].bf16_only && p->dtype != ASPARSE_BF16) continue;
-    const asparse_kernel_config config = {all[i].format, all[i].unit, predict(p, &all[i]), all[i].kernel};
+    const asparse_kernel_config config = {all[i].format, all[i].unit, predict(p, &all[i]), all[i].kernel, least};
     if (candidates) candidates[n] = config;
     n++;
     if (is_wanted(p, &all[i], format, unit, kernel) && config.predicted_seconds < best.predicted_seconds) best = config;

@@ -60,6 +60,7 @@ asparse_status asparse_device_open(int ordinal, asparse_device **out) {
     TRY_CUDA(cudaHostAlloc(&device->staging[i], STAGING_BYTES, cudaHostAllocDefault));
     TRY_CUDA(cudaEventCreateWithFlags(&device->staged[i], cudaEventDisableTiming));
   }
+  for (int i = 0; i < ASPARSE_MARKS; i++) TRY_CUDA(cudaEventCreate(&device->marks[i]));
   *out = device;
   device = NULL;
 cleanup:
@@ -73,6 +74,9 @@ void asparse_device_close(asparse_device **device) {
   for (int i = 0; i < 2; i++) {
     if (d->staged[i]) cudaEventDestroy(d->staged[i]);
     if (d->staging[i]) cudaFreeHost(d->staging[i]);
+  }
+  for (int i = 0; i < ASPARSE_MARKS; i++) {
+    if (d->marks[i]) cudaEventDestroy(d->marks[i]);
   }
   if (d->stream) cudaStreamDestroy(d->stream);
   FREE(*device);
@@ -105,38 +109,103 @@ void asparse_device_free(void *d) {
   if (d) cudaFree(d);
 }
 
-asparse_status asparse_device_upload(asparse_device *device, void *d, const void *h, size_t bytes) {
-  int half = 0;
-  for (size_t at = 0; at < bytes; at += STAGING_BYTES, half ^= 1) {
-    size_t piece = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
+/* A copy cut into pieces that fit a half of the staging memory: whole rows, or parts of one row. */
+typedef struct pieces {
+  size_t width, rows;          /* of the copy; one long row where the rows are contiguous on both sides */
+  size_t piece_width, per_row; /* bytes of a part of a row; parts of a row */
+  size_t piece_rows, n;        /* rows of a piece; pieces */
+} pieces;
+
+static size_t over(size_t x, size_t y) { return (x + y - 1) / y; }
+
+static size_t smaller(size_t x, size_t y) { return x < y ? x : y; }
+
+static pieces cut(size_t d_pitch, size_t h_pitch, size_t width, size_t rows) {
+  pieces p = {.width = width, .rows = rows};
+  if (rows == 0 || width == 0) return p;
+  if (d_pitch == width && h_pitch == width) p.width = width * rows, p.rows = 1;
+  p.piece_width = smaller(p.width, STAGING_BYTES);
+  p.per_row = over(p.width, p.piece_width);
+  p.piece_rows = p.per_row > 1 ? 1 : smaller(p.rows, STAGING_BYTES / p.piece_width);
+  p.n = over(p.rows, p.piece_rows) * p.per_row;
+  return p;
+}
+
+/* Where piece i starts and how large it is. */
+static void locate(const pieces *p, size_t i, size_t *row, size_t *byte, size_t *rows, size_t *width) {
+  *row = i / p->per_row * p->piece_rows;
+  *byte = i % p->per_row * p->piece_width;
+  *rows = smaller(p->piece_rows, p->rows - *row);
+  *width = smaller(p->piece_width, p->width - *byte);
+}
+
+static void copy_rows(char *to, size_t to_pitch, const char *from, size_t from_pitch, size_t width, size_t rows) {
+  for (size_t i = 0; i < rows; i++) memcpy(to + i * to_pitch, from + i * from_pitch, width);
+}
+
+asparse_status asparse_device_upload_rows(asparse_device *device, void *d, size_t d_pitch, const void *h,
+                                          size_t h_pitch, size_t width, size_t rows) {
+  const pieces p = cut(d_pitch, h_pitch, width, rows);
+  for (size_t i = 0; i < p.n; i++) {
+    size_t row, byte, n, w, half = i % 2;
+    locate(&p, i, &row, &byte, &n, &w);
     PASS_CUDA(cudaEventSynchronize(device->staged[half]));
-    memcpy(device->staging[half], (const char *)h + at, piece);
-    PASS_CUDA(cudaMemcpyAsync((char *)d + at, device->staging[half], piece, cudaMemcpyHostToDevice, device->stream));
+    copy_rows(device->staging[half], w, (const char *)h + row * h_pitch + byte, h_pitch, w, n);
+    PASS_CUDA(cudaMemcpy2DAsync((char *)d + row * d_pitch + byte, n > 1 ? d_pitch : w, device->staging[half], w, w, n,
+                                cudaMemcpyHostToDevice, device->stream));
     PASS_CUDA(cudaEventRecord(device->staged[half], device->stream));
   }
   return ASPARSE_OK;
 }
 
 /* Piece i is on its way while piece i - 1 is copied out of the other half. */
-asparse_status asparse_device_download(asparse_device *device, void *h, const void *d, size_t bytes) {
-  size_t pieces = (bytes + STAGING_BYTES - 1) / STAGING_BYTES;
-  for (size_t i = 0; i <= pieces; i++) {
-    if (i < pieces) {
-      size_t at = i * STAGING_BYTES, piece = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
-      PASS_CUDA(
-          cudaMemcpyAsync(device->staging[i % 2], (const char *)d + at, piece, cudaMemcpyDeviceToHost, device->stream));
+asparse_status asparse_device_download_rows(asparse_device *device, void *h, size_t h_pitch, const void *d,
+                                            size_t d_pitch, size_t width, size_t rows) {
+  const pieces p = cut(d_pitch, h_pitch, width, rows);
+  size_t row, byte, n, w;
+  for (size_t i = 0; p.n > 0 && i <= p.n; i++) {
+    if (i < p.n) {
+      locate(&p, i, &row, &byte, &n, &w);
+      PASS_CUDA(cudaMemcpy2DAsync(device->staging[i % 2], w, (const char *)d + row * d_pitch + byte,
+                                  n > 1 ? d_pitch : w, w, n, cudaMemcpyDeviceToHost, device->stream));
       PASS_CUDA(cudaEventRecord(device->staged[i % 2], device->stream));
     }
     if (i > 0) {
-      size_t at = (i - 1) * STAGING_BYTES, piece = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
+      locate(&p, i - 1, &row, &byte, &n, &w);
       PASS_CUDA(cudaEventSynchronize(device->staged[(i - 1) % 2]));
-      memcpy((char *)h + at, device->staging[(i - 1) % 2], piece);
+      copy_rows((char *)h + row * h_pitch + byte, h_pitch, device->staging[(i - 1) % 2], w, w, n);
     }
   }
   return ASPARSE_OK;
 }
 
+asparse_status asparse_device_upload(asparse_device *device, void *d, const void *h, size_t bytes) {
+  return asparse_device_upload_rows(device, d, bytes, h, bytes, bytes, 1);
+}
+
+asparse_status asparse_device_download(asparse_device *device, void *h, const void *d, size_t bytes) {
+  return asparse_device_download_rows(device, h, bytes, d, bytes, bytes, 1);
+}
+
 asparse_status asparse_device_wait(asparse_device *device) {
   PASS_CUDA(cudaStreamSynchronize(device->stream));
+  return ASPARSE_OK;
+}
+
+asparse_status asparse_device_mark(asparse_device *device, int i) {
+  enum cudaStreamCaptureStatus capture;
+  PASS_CUDA(cudaStreamIsCapturing(device->stream, &capture));
+  device->captured = capture != cudaStreamCaptureStatusNone;
+  if (!device->captured) PASS_CUDA(cudaEventRecord(device->marks[i], device->stream));
+  return ASPARSE_OK;
+}
+
+asparse_status asparse_device_between(asparse_device *device, int i, int j, double *seconds) {
+  float milliseconds = 0;
+  *seconds = 0;
+  if (device->captured) return ASPARSE_OK;
+  PASS_CUDA(cudaEventSynchronize(device->marks[j]));
+  PASS_CUDA(cudaEventElapsedTime(&milliseconds, device->marks[i], device->marks[j]));
+  *seconds = 1e-3 * milliseconds;
   return ASPARSE_OK;
 }

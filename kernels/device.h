@@ -4,13 +4,13 @@
 
 #include <cuda_runtime_api.h>
 
-#include "base/status.h"
+#include "kernels/kernels.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct asparse_device {
+struct asparse_device {
   int ordinal; /* among the visible GPUs */
   char name[256];
   int major, minor; /* compute capability */
@@ -20,7 +20,9 @@ typedef struct asparse_device {
   /* Pinned memory through which host arrays travel: one half is filled while the other is on its way. */
   void *staging[2];
   cudaEvent_t staged[2];
-} asparse_device;
+  cudaEvent_t marks[ASPARSE_MARKS];
+  bool captured; /* the last marks were set while the stream was captured into a graph: they have no time */
+};
 
 /* Opens GPU ordinal modulo the number of visible ones. ERR_DEVICE when there is none, when the driver does not answer,
  * or when it is not of compute capability 9.0, which the kernels are compiled for. */
@@ -34,12 +36,23 @@ asparse_status asparse_device_use(const asparse_device *device);
 asparse_status asparse_device_malloc(asparse_device *device, size_t bytes, const char *what, void **d);
 void asparse_device_free(void *d); /* NULL is fine */
 
-/* Copies through the staging buffers. The source may change, or the destination be read, when they return. */
+/* Copies through the staging buffers, enqueued on the device's stream: rows of width bytes, their starts d_pitch and
+ * h_pitch bytes apart. The source of an upload may change when it returns; a download is complete then. */
+asparse_status asparse_device_upload_rows(asparse_device *device, void *d, size_t d_pitch, const void *h,
+                                          size_t h_pitch, size_t width, size_t rows);
+asparse_status asparse_device_download_rows(asparse_device *device, void *h, size_t h_pitch, const void *d,
+                                            size_t d_pitch, size_t width, size_t rows);
+
+/* The same for one row of bytes. */
 asparse_status asparse_device_upload(asparse_device *device, void *d, const void *h, size_t bytes);
 asparse_status asparse_device_download(asparse_device *device, void *h, const void *d, size_t bytes);
 
 /* Waits for everything on the device's stream; the error of any kernel before it surfaces here. */
 asparse_status asparse_device_wait(asparse_device *device);
+
+/* Mark i of the stream, and the seconds between two marks, which waits for both; 0 when they went into a graph. */
+asparse_status asparse_device_mark(asparse_device *device, int i);
+asparse_status asparse_device_between(asparse_device *device, int i, int j, double *seconds);
 
 /* ERR_DEVICE with CUDA's own text, or ERR_MEMORY when that is what it says. */
 asparse_status asparse_cuda_fail(cudaError_t error, const char *call, const char *source, int line);

@@ -21,7 +21,7 @@ typedef struct asparse_device_kernel asparse_device_kernel;
 enum { ASPARSE_DEVICE_ARRAYS = 8 }; /* at most, of one shard */
 
 /* A on the device in the layout of one kernel, with the workspace of that kernel. */
-typedef struct asparse_device_shard {
+struct asparse_device_shard {
   const asparse_device_kernel *kernel;
   asparse_device *device; /* borrowed */
   int32_t m, k;
@@ -36,7 +36,7 @@ typedef struct asparse_device_shard {
   void *arrays[ASPARSE_DEVICE_ARRAYS]; /* everything above that is on the device, to be freed */
   int n_arrays;
   int64_t bytes; /* of them */
-} asparse_device_shard;
+};
 
 /* One multiplication, on the device. */
 typedef struct asparse_device_product {

@@ -1,31 +1,83 @@
 /* Kernels: C = A·B on one rank. No MPI here.
  *
- * A backend is a small table of functions; the plan knows no other way to compute. */
+ * A backend is a small table of functions; the plan knows no other way to compute. An engine is a backend at work: the
+ * host's threads, or one GPU with a stream in which everything below is enqueued in order. */
 #ifndef ASPARSE_KERNELS_H
 #define ASPARSE_KERNELS_H
 
 #include "base/shard.h"
 
-typedef struct asparse_backend {
+typedef struct asparse_backend asparse_backend;
+typedef struct asparse_device asparse_device;             /* see kernels/device.h */
+typedef struct asparse_device_shard asparse_device_shard; /* see kernels/device_shard.h */
+
+enum { ASPARSE_MARKS = 8 };
+
+typedef struct asparse_engine {
+  const asparse_backend *backend;
+  asparse_device *device;      /* NULL on the host */
+  double marks[ASPARSE_MARKS]; /* seconds; the host's marks */
+} asparse_engine;
+
+/* A shard ready to multiply n columns. */
+typedef struct asparse_operator {
+  const asparse_shard *shard;      /* borrowed; the host multiplies it as it is */
+  asparse_device_shard *on_device; /* a GPU's copy: the host shard is needed no longer */
+  asparse_dtype c_dtype;
+} asparse_operator;
+
+struct asparse_backend {
   const char *name;
+  asparse_space space; /* of B, C and packed rows */
 
-  /* C(rows, :) = A(rows, :)·B, or C += A·B when accumulate; overwrites whatever C held otherwise
-   * (beta = 0, also over NaN). Rows are those of units [unit_begin, unit_end): a unit is a row of
-   * CSR, a window of WCSR, a block row of BCSR; asparse_shard_units(a) of them.
-   *   b: [k × n], ldb ≥ n, of the shard's dtype;  c: [m × n], ldc ≥ n, of the result dtype.
-   * What it computes equals CSR arithmetic: padding never turns Inf or NaN of B into NaN of C.
-   * The sum of a row runs in column order, so a result does not depend on threads or units. */
-  asparse_status (*multiply)(const asparse_shard *a, int64_t unit_begin, int64_t unit_end, int64_t n, const void *b,
-                             int64_t ldb, void *c, int64_t ldc, bool accumulate);
+  /* The engine's own part of open and close; the host has none. */
+  asparse_status (*open)(asparse_engine *engine, int ordinal);
+  void (*close)(asparse_engine *engine);
+  const char *(*device_name)(const asparse_engine *engine); /* NULL on the host */
+  void *(*stream)(const asparse_engine *engine);            /* cudaStream_t; NULL on the host */
 
-  /* packed(i, :) = b(rows[i], :), packed [n_rows × n] with ld n; rows NULL: rows 0 … n_rows-1. */
-  asparse_status (*pack)(asparse_dtype dtype, int64_t n_rows, const int32_t *rows, int64_t n, const void *b,
-                         int64_t ldb, void *packed);
-} asparse_backend;
+  /* count · size bytes in space. */
+  asparse_status (*allocate)(asparse_engine *engine, int64_t count, size_t size, const char *what, void **pointer);
+  void (*release)(void *pointer); /* NULL is fine */
 
-/* The backend of that kind, or ASPARSE_ERR_USAGE/DEVICE with a message that says what is missing
- * (this build has no CUDA; no GPU is visible). AUTO takes the best one there is. */
-asparse_status asparse_backend_get(asparse_backend_kind kind, const asparse_backend **backend);
+  /* rows rows of width bytes between host and space, to_pitch and from_pitch bytes apart; done when they return. A
+   * GPU's go through pinned memory. */
+  asparse_status (*copy_in)(asparse_engine *engine, void *to, size_t to_pitch, const void *from_host, size_t from_pitch,
+                            size_t width, size_t rows);
+  asparse_status (*copy_out)(asparse_engine *engine, void *to_host, size_t to_pitch, const void *from,
+                             size_t from_pitch, size_t width, size_t rows);
+
+  /* The shard a made ready for n columns and C in c_dtype; kernel: a name of the backend's table, NULL where it has but
+   * one. discard takes a zeroed operator. */
+  asparse_status (*prepare)(asparse_engine *engine, const asparse_shard *a, const char *kernel, int64_t n,
+                            asparse_dtype c_dtype, asparse_operator *out);
+  void (*discard)(asparse_operator *a);
+  int64_t (*operator_bytes)(const asparse_operator *a); /* in space, beside the host shard */
+
+  /* C(rows, :) = A(rows, :)·B, or C += A·B when accumulate; overwrites whatever C held otherwise (beta = 0, also over
+   * NaN). Rows are those of units [unit_begin, unit_end): a unit is a row of CSR, a window of WCSR, a block row of
+   * BCSR; asparse_shard_units(a) of them. A GPU takes all units at once. b: [k × n], ldb ≥ n, of the shard's dtype;  c:
+   * [m × n], ldc ≥ n, of c_dtype. What it computes equals CSR arithmetic: padding never turns Inf or NaN of B into NaN
+   * of C. Bitwise the same whenever it is repeated; on the host, whatever the threads and units. */
+  asparse_status (*multiply)(asparse_engine *engine, const asparse_operator *a, int64_t unit_begin, int64_t unit_end,
+                             int64_t n, const void *b, int64_t ldb, void *c, int64_t ldc, bool accumulate);
+
+  /* packed(i, :) = b(rows[i], :), packed [n_rows × n] with ld n; rows NULL: rows 0 … n_rows-1. All in space. */
+  asparse_status (*pack)(asparse_engine *engine, asparse_dtype dtype, int64_t n_rows, const int32_t *rows, int64_t n,
+                         const void *b, int64_t ldb, void *packed);
+
+  /* Time: mark i is reached when the work before it is done; seconds between two marks, which waits for them. wait
+   * returns when everything is done, with the error of whatever failed. */
+  asparse_status (*mark)(asparse_engine *engine, int i);
+  asparse_status (*between)(asparse_engine *engine, int i, int j, double *seconds);
+  asparse_status (*wait)(asparse_engine *engine);
+};
+
+/* Local. The engine of that kind, or ERR_DEVICE with a message that says what is missing (this build has no CUDA; no
+ * GPU is visible; it is not of the architecture the kernels are compiled for). AUTO takes a GPU that can be used, else
+ * the host. ordinal: which of the visible GPUs, counted round. */
+asparse_status asparse_engine_open(asparse_backend_kind kind, int ordinal, asparse_engine **engine);
+void asparse_engine_close(asparse_engine **engine);
 
 /* Units of a shard: rows (CSR), windows (WCSR), block rows (BCSR). */
 int64_t asparse_shard_units(const asparse_shard *a);
@@ -51,7 +103,8 @@ typedef struct asparse_kernel_config {
   asparse_format format; /* never AUTO */
   int32_t unit;          /* window height or block size; 1 for CSR */
   double predicted_seconds;
-  const char *kernel; /* on a GPU: its name in the table of device kernels; NULL on the host */
+  const char *kernel;   /* on a GPU: its name in the table of device kernels; NULL on the host */
+  double least_seconds; /* on a GPU: what no kernel can beat; 0 on the host */
 } asparse_kernel_config;
 
 /* Rates of one rank of this machine: one thread's, measured once per process in its own processor

@@ -47,6 +47,8 @@ typedef struct asparse_options {
   asparse_backend_kind backend;
   asparse_dtype precision;
   bool own_precision; /* true: precision is the matrix's own type, the field above is ignored */
+  bool bf16_result;   /* C in bf16 instead of fp32, where A and B are bf16; on a GPU only */
+  const char *kernel; /* GPU: a kernel by name (see asparse_bench --list); NULL: chosen */
   bool keep_csr;      /* keep A beside its shards, as asparse_verify needs it */
 } asparse_options;
 
@@ -64,13 +66,17 @@ typedef struct asparse_stats {
   int64_t bytes_sent, bytes_received; /* per execute */
   int64_t halo_rows;                  /* rows of B received */
   int64_t shard_bytes, csr_bytes, halo_bytes;
+  int64_t device_bytes; /* shards and workspace on the GPU */
   asparse_exchange_mode exchange;
   asparse_format format, offd_format;
   int32_t unit, offd_unit;
-  int64_t nnz, stored;      /* this rank's entries, without and with padding */
-  double predicted_seconds; /* of the local work, by the cost model */
-  bool ready_shards;        /* loaded, not built */
-  const char *backend;
+  int64_t nnz, stored;              /* this rank's entries, without and with padding */
+  double predicted_seconds;         /* of the local work, by the cost model */
+  double least_seconds;             /* of the local work on a GPU, whatever the kernel; 0 on the host */
+  bool ready_shards;                /* loaded, not built */
+  const char *backend;              /* "host", "cuda" */
+  const char *device;               /* the GPU's name; NULL on the host */
+  const char *kernel, *offd_kernel; /* names in the benchmark's rows */
 } asparse_stats;
 
 typedef struct asparse_verification {
@@ -114,13 +120,24 @@ ASPARSE_API asparse_status asparse_plan_create(asparse_matrix *a, const asparse_
                                                asparse_plan **plan);
 ASPARSE_API void asparse_plan_destroy(asparse_plan **plan);
 
-/* Local. Allocates this rank's rows of B and C in the plan's types; the caller destroys them. */
+/* Local. Allocates this rank's rows of B and C in the plan's types, on the host; the caller destroys them. */
 ASPARSE_API asparse_status asparse_plan_operands(const asparse_plan *plan, asparse_dense **b, asparse_dense **c);
+
+/* Local. The same in the memory the plan computes in: a GPU's, or the host's. Destroy them before the plan. */
+ASPARSE_API asparse_status asparse_plan_engine_operands(const asparse_plan *plan, asparse_dense **b, asparse_dense **c);
+/* Local. Copies from the host to there or back; both of one shape and type; done when it returns. */
+ASPARSE_API asparse_status asparse_plan_copy(const asparse_plan *plan, const asparse_dense *from, asparse_dense *to);
 ASPARSE_API void asparse_dense_destroy(asparse_dense **a);
 
-/* Collective. C = A·B. b and c are this rank's rows, of the plan's types, with n columns and any ld.
- * Allocates nothing; overwrites C whatever it held. */
+/* Collective. C = A·B. b and c are this rank's rows, of the plan's types, with n columns and any ld; overwrites C
+ * whatever it held. Operands on the host are ready when it returns; where the plan computes on a GPU they are copied
+ * there and back, through memory allocated the first time. With operands on the GPU nothing is allocated, and the
+ * work is only enqueued on the plan's stream; with one rank that stream may be under capture into a CUDA graph. */
 ASPARSE_API asparse_status asparse_plan_execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c);
+/* Local. Waits for what execute enqueued, and takes its times for asparse_plan_stats. */
+ASPARSE_API asparse_status asparse_plan_wait(asparse_plan *plan);
+/* Local. The cudaStream_t of the plan; NULL on the host. */
+ASPARSE_API void *asparse_plan_stream(const asparse_plan *plan);
 ASPARSE_API void asparse_plan_stats(const asparse_plan *plan, asparse_stats *stats);
 
 /* Collective, after execute with the same b and c. Checks C against A and B in fp64: A(Bx) = Cx for a

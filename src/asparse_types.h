@@ -44,6 +44,9 @@ typedef enum asparse_format {
   ASPARSE_FORMAT_BCSR  /* dense square blocks; block_size 16, 32 or 64 */
 } asparse_format;
 
+/* Where an array lives. */
+typedef enum asparse_space { ASPARSE_SPACE_HOST = 0, ASPARSE_SPACE_DEVICE } asparse_space;
+
 typedef enum asparse_backend_kind {
   ASPARSE_BACKEND_AUTO = 0,
   ASPARSE_BACKEND_HOST,
@@ -126,7 +129,9 @@ typedef struct asparse_dense {
   int64_t m, n; /* local rows, columns */
   int64_t ld;   /* ≥ n, in elements */
   asparse_dtype dtype;
-  void *values; /* [m · ld] of dtype */
+  void *values;                  /* [m · ld] of dtype */
+  asparse_space space;           /* of values */
+  void (*release)(void *values); /* how destroy frees values; NULL: they are the library's host memory */
 } asparse_dense;
 
 /* What a file said of the matrix read from it. */

@@ -5,7 +5,7 @@
 enum { K = 50, N = 6 };
 
 static int64_t col_starts[9];
-static const asparse_backend *backend;
+static asparse_engine *engine;
 
 /* Uneven slices, some empty. */
 static void cut(uint64_t *state) {
@@ -31,7 +31,7 @@ static void exchange(uint64_t *state, bool all, int64_t ld) {
   asparse_halo *halo = NULL;
   assert_int_equal(asparse_dense_create(&b, end - begin, ld, ASPARSE_FP64), ASPARSE_OK);
   asparse_dense_fill_random(b, 3, begin, NULL);
-  assert_int_equal(asparse_halo_create(test_comm, backend, col_starts, all ? NULL : wanted, n, N, ASPARSE_FP64, &halo),
+  assert_int_equal(asparse_halo_create(test_comm, engine, col_starts, all ? NULL : wanted, n, N, ASPARSE_FP64, &halo),
                    ASPARSE_OK);
   assert_int_equal(halo->n_rows, n);
   int64_t balance = halo->bytes_sent - halo->bytes_received;
@@ -53,7 +53,7 @@ static void rows_arrive(void **unused) {
   (void)unused;
   uint64_t shared = 4, own = (uint64_t)test_comm->rank + 100;
   int64_t limit = test_comm->message_bytes;
-  assert_int_equal(asparse_backend_get(ASPARSE_BACKEND_HOST, &backend), ASPARSE_OK);
+  assert_int_equal(asparse_engine_open(ASPARSE_BACKEND_HOST, 0, &engine), ASPARSE_OK);
   for (int trial = 0; trial < 30; trial++) {
     cut(&shared);
     test_comm->message_bytes = trial % 3 == 0 ? 40 : limit;
@@ -63,6 +63,7 @@ static void rows_arrive(void **unused) {
     }
   }
   test_comm->message_bytes = limit;
+  asparse_engine_close(&engine);
 }
 
 static int group(void) {

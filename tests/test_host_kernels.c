@@ -17,6 +17,7 @@
 #include "kernels/kernels.h"
 #include "partition/partition.h"
 
+static asparse_engine *engine;
 static const asparse_backend *host;
 
 typedef struct layout {
@@ -134,7 +135,7 @@ static void destroy_problem(problem *p) {
 
 static void multiply(const asparse_shard *shard, int64_t begin, int64_t end, const problem *p, asparse_dense *c,
                      bool accumulate) {
-  assert_int_equal(host->multiply(shard, begin, end, p->b->n, p->b->values, p->b->ld, c->values, c->ld, accumulate),
+  assert_int_equal(host->multiply(engine, &(asparse_operator){.shard = shard}, begin, end, p->b->n, p->b->values, p->b->ld, c->values, c->ld, accumulate),
                    ASPARSE_OK);
 }
 
@@ -324,7 +325,7 @@ static void test_nothing_beyond_the_operands_is_touched(void **state) {
       for (size_t l = 0; l < N_LAYOUTS; l++) {
         asparse_shard *shard = build(p.a, layouts[l]);
         for (int accumulate = 0; accumulate < 2; accumulate++)
-          assert_int_equal(host->multiply(shard, 0, asparse_shard_units(shard), n, b, n, c.values, n, accumulate),
+          assert_int_equal(host->multiply(engine, &(asparse_operator){.shard = shard}, 0, asparse_shard_units(shard), n, b, n, c.values, n, accumulate),
                            ASPARSE_OK);
         check(&p, &c, 0, 2, NAN);
         asparse_shard_destroy(&shard);
@@ -344,16 +345,16 @@ static void test_pack(void **state) {
   for (size_t d = 0; d < 3; d++) {
     asparse_dense *b = create_dense(10, 6, 2, dtypes[d]), *packed = create_dense(4, 6, 0, dtypes[d]);
     asparse_dense_fill_random(b, 5, 0, NULL);
-    assert_int_equal(host->pack(dtypes[d], 4, rows, 6, b->values, b->ld, packed->values), ASPARSE_OK);
+    assert_int_equal(host->pack(engine, dtypes[d], 4, rows, 6, b->values, b->ld, packed->values), ASPARSE_OK);
     for (int64_t i = 0; i < 4; i++)
       for (int64_t j = 0; j < 6; j++)
         assert_true(asparse_load(dtypes[d], packed->values, i * 6 + j) ==
                     asparse_load(dtypes[d], b->values, rows[i] * b->ld + j));
-    assert_int_equal(host->pack(dtypes[d], 4, NULL, 6, b->values, b->ld, packed->values), ASPARSE_OK);
+    assert_int_equal(host->pack(engine, dtypes[d], 4, NULL, 6, b->values, b->ld, packed->values), ASPARSE_OK);
     for (int64_t x = 0; x < 24; x++)
       assert_true(asparse_load(dtypes[d], packed->values, x) ==
                   asparse_load(dtypes[d], b->values, x / 6 * b->ld + x % 6));
-    assert_int_equal(host->pack(dtypes[d], 0, NULL, 6, b->values, b->ld, packed->values), ASPARSE_OK);
+    assert_int_equal(host->pack(engine, dtypes[d], 0, NULL, 6, b->values, b->ld, packed->values), ASPARSE_OK);
     asparse_dense_destroy(&b);
     asparse_dense_destroy(&packed);
   }
@@ -368,7 +369,7 @@ static void test_wrong_arguments(void **state) {
     int64_t begin, end, n, ldb, ldc;
   } wrong[] = {{-1, 7, 4, 4, 4}, {0, 8, 4, 4, 4}, {5, 4, 4, 4, 4}, {0, 7, -1, 4, 4}, {0, 7, 4, 3, 4}, {0, 7, 4, 4, 3}};
   for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
-    assert_int_equal(host->multiply(shard, wrong[w].begin, wrong[w].end, wrong[w].n, p.b->values, wrong[w].ldb, c,
+    assert_int_equal(host->multiply(engine, &(asparse_operator){.shard = shard}, wrong[w].begin, wrong[w].end, wrong[w].n, p.b->values, wrong[w].ldb, c,
                                     wrong[w].ldc, false),
                      ASPARSE_ERR_RUNTIME);
     asparse_error_clear();
@@ -377,22 +378,55 @@ static void test_wrong_arguments(void **state) {
   destroy_problem(&p);
 }
 
-static void test_backends(void **state) {
+/* A GPU where there is one that can be used, else the host; asked for and missing, a reason. */
+static void test_engines(void **state) {
   (void)state;
-  const asparse_backend *found = NULL;
-  assert_int_equal(asparse_backend_get(ASPARSE_BACKEND_AUTO, &found), ASPARSE_OK);
-  assert_ptr_equal(found, host);
+  asparse_engine *found = NULL, *gpu = NULL;
   assert_string_equal(host->name, "host");
-  assert_int_equal(asparse_backend_get(ASPARSE_BACKEND_CUDA, &found), ASPARSE_ERR_DEVICE);
-  assert_non_null(strstr(asparse_error_message(), "CUDA"));
-  asparse_error_clear();
+  assert_int_equal(asparse_engine_open(ASPARSE_BACKEND_AUTO, 0, &found), ASPARSE_OK);
+  if (asparse_engine_open(ASPARSE_BACKEND_CUDA, 0, &gpu) == ASPARSE_OK) {
+    assert_ptr_equal(found->backend, gpu->backend);
+  } else {
+    assert_ptr_equal(found->backend, host);
+    assert_non_null(strstr(asparse_error_message(), "--backend host"));
+    asparse_error_clear();
+  }
+  asparse_engine_close(&gpu);
+  asparse_engine_close(&found);
   const char *wanted = getenv("ASPARSE_ISA");
   if (wanted) assert_string_equal(asparse_host_isa(), wanted);
 }
 
-static int get_host(void **state) {
+static void test_host_refuses(void **state) {
   (void)state;
-  return asparse_backend_get(ASPARSE_BACKEND_HOST, &host) != ASPARSE_OK;
+  asparse_local_csr *a = NULL;
+  asparse_shard *shard = NULL;
+  asparse_operator operator= {0};
+  assert_int_equal(asparse_local_csr_create(&a, 2, 2, 0, ASPARSE_BF16), ASPARSE_OK);
+  memset(a->row_ptr, 0, 3 * sizeof *a->row_ptr);
+  assert_int_equal(asparse_shard_build(a, ASPARSE_FORMAT_CSR, 1, &shard), ASPARSE_OK);
+  assert_int_equal(host->prepare(engine, shard, "wcsr-gather", 8, ASPARSE_FP32, &operator), ASPARSE_ERR_USAGE);
+  asparse_error_clear();
+  assert_int_equal(host->prepare(engine, shard, NULL, 8, ASPARSE_BF16, &operator), ASPARSE_ERR_USAGE);
+  asparse_error_clear();
+  assert_int_equal(host->prepare(engine, shard, NULL, 8, ASPARSE_FP32, &operator), ASPARSE_OK);
+  host->discard(&operator);
+  assert_null(operator.shard);
+  asparse_shard_destroy(&shard);
+  asparse_local_csr_destroy(&a);
+}
+
+static int open_host(void **state) {
+  (void)state;
+  asparse_status status = asparse_engine_open(ASPARSE_BACKEND_HOST, 0, &engine);
+  if (status == ASPARSE_OK) host = engine->backend;
+  return status != ASPARSE_OK;
+}
+
+static int close_host(void **state) {
+  (void)state;
+  asparse_engine_close(&engine);
+  return 0;
 }
 
 /* CTest counts this exit code as skipped. */
@@ -400,7 +434,7 @@ enum { SKIPPED = 77 };
 
 int main(void) {
   const char *wanted = getenv("ASPARSE_ISA");
-  if (asparse_backend_get(ASPARSE_BACKEND_HOST, &host) != ASPARSE_OK) {
+  if (open_host(NULL) != 0) {
     fprintf(stderr, "%s\n", asparse_error_message());
     return wanted ? SKIPPED : 1;
   }
@@ -412,7 +446,8 @@ int main(void) {
       cmocka_unit_test(test_nothing_beyond_the_operands_is_touched),
       cmocka_unit_test(test_pack),
       cmocka_unit_test(test_wrong_arguments),
-      cmocka_unit_test(test_backends),
+      cmocka_unit_test(test_engines),
+      cmocka_unit_test(test_host_refuses),
   };
-  return cmocka_run_group_tests(tests, get_host, NULL);
+  return cmocka_run_group_tests(tests, NULL, close_host);
 }

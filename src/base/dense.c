@@ -21,7 +21,8 @@ cleanup:
 
 void asparse_dense_destroy(asparse_dense **a) {
   if (!a || !*a) return;
-  asparse_free((*a)->values);
+  if ((*a)->release) (*a)->release((*a)->values);
+  else asparse_free((*a)->values);
   FREE(*a);
 }
 

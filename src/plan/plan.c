@@ -2,20 +2,10 @@
 
 #include "base/clock.h"
 #include "base/dense.h"
-#include "plan/profile.h"
+#include "plan/choice.h"
 
 /* Pieces of the local part between which MPI is given a chance to advance. */
 enum { PROGRESS_PIECES = 16 };
-
-enum { MAX_CANDIDATES = 8 };
-static const double FAR_AHEAD = 1.25;
-
-typedef struct scores {
-  asparse_kernel_config candidates[MAX_CANDIDATES]; /* with this rank's predictions */
-  double total_seconds[MAX_CANDIDATES];             /* summed over ranks */
-  int64_t nnz;                                      /* this rank's, that the predictions are for */
-  int n, best;
-} scores;
 
 /* Rows are exchanged one by one unless nearly all of B is needed: then sending all of it saves the
  * packing and the lists. */
@@ -62,63 +52,9 @@ cleanup:
   return status;
 }
 
-/* Candidates with their predicted times summed over ranks, and the least of them. Collective. */
-static asparse_status score(asparse_comm *comm, const asparse_local_csr *a, int64_t n, bool sample,
-                            const asparse_options *options, scores *s) {
-  asparse_status status = ASPARSE_OK;
-  asparse_profile profile;
-  asparse_host_rates rates = {0};
-  double predicted[MAX_CANDIDATES];
-  status = asparse_profile_create(a, n, sample, &profile);
-  if (status == ASPARSE_OK) status = asparse_host_rates_get(&rates);
-  TRY(asparse_comm_agree(comm, status));
-  s->nnz = profile.nnz;
-  asparse_choose(&profile, &rates, options->format, options->unit, s->candidates, &s->n);
-  for (int i = 0; i < s->n; i++) predicted[i] = a ? s->candidates[i].predicted_seconds : 0;
-  TRY_MPI(MPI_Allreduce(predicted, s->total_seconds, s->n, MPI_DOUBLE, MPI_SUM, comm->mpi));
-  s->best = -1;
-  for (int i = 0; i < s->n; i++) {
-    const asparse_kernel_config *c = &s->candidates[i];
-    bool wanted = (options->format == ASPARSE_FORMAT_AUTO || c->format == options->format) &&
-                  (options->unit == 0 || c->unit == options->unit);
-    if (wanted && (s->best < 0 || s->total_seconds[i] < s->total_seconds[s->best])) s->best = i;
-  }
-  TRY_THAT(s->best >= 0, ASPARSE_ERR_USAGE, "there is no format %s with unit %d", asparse_format_name(options->format),
-           options->unit);
-cleanup:
-  return status;
-}
-
-/* Is CSR asked for, or so far ahead that counting the whole matrix would not change the choice? */
-static bool csr_is_settled(const scores *s, const asparse_options *options) {
-  if (options->format == ASPARSE_FORMAT_CSR) return true;
-  for (int i = 0; i < s->n; i++) {
-    if (s->candidates[i].format != ASPARSE_FORMAT_CSR && s->total_seconds[i] < FAR_AHEAD * s->total_seconds[s->best])
-      return false;
-  }
-  return s->candidates[s->best].format == ASPARSE_FORMAT_CSR;
-}
-
-asparse_status asparse_plan_choose(asparse_comm *comm, const asparse_local_csr *a, int64_t n,
-                                   const asparse_options *options, asparse_kernel_config *config) {
-  asparse_status status = ASPARSE_OK;
-  scores s = {0};
-  bool may_be_csr = options->format == ASPARSE_FORMAT_AUTO || options->format == ASPARSE_FORMAT_CSR;
-  if (may_be_csr) TRY(score(comm, a, n, true, options, &s));
-  if (may_be_csr && csr_is_settled(&s, options)) {
-    *config = s.candidates[s.best];
-    if (s.nnz > 0) config->predicted_seconds *= (double)a->row_ptr[a->m] / (double)s.nnz;
-  } else {
-    TRY(score(comm, a, n, false, options, &s));
-    *config = s.candidates[s.best];
-  }
-cleanup:
-  return status;
-}
-
 static bool shards_are_ready(const asparse_plan *plan, const asparse_options *options) {
   const asparse_matrix *a = plan->matrix;
-  return a->ready.format != ASPARSE_FORMAT_AUTO &&
+  return a->ready.format != ASPARSE_FORMAT_AUTO && plan->engine->backend->space == ASPARSE_SPACE_HOST &&
          (options->format == ASPARSE_FORMAT_AUTO || options->format == a->ready.format) &&
          (options->unit == 0 || options->unit == a->ready.unit) && plan->exchange == ASPARSE_EXCHANGE_ROWS;
 }
@@ -137,6 +73,11 @@ cleanup:
   return status;
 }
 
+static asparse_status prepare(asparse_plan *plan, const asparse_shard *shard, const char *kernel,
+                              asparse_operator *out) {
+  return plan->engine->backend->prepare(plan->engine, shard, kernel, plan->n, plan->c_dtype, out);
+}
+
 static asparse_status build_shards(asparse_plan *plan, const asparse_options *options) {
   asparse_status status = ASPARSE_OK;
   asparse_kernel_config diag = {0}, offd = {0};
@@ -145,13 +86,21 @@ static asparse_status build_shards(asparse_plan *plan, const asparse_options *op
     TRY(asparse_comm_agree(a->comm, adopt_shards(plan)));
     plan->stats.ready_shards = true;
   } else {
-    TRY(asparse_plan_choose(a->comm, a->part.diag, plan->n, options, &diag));
-    TRY(asparse_plan_choose(a->comm, plan->offd, plan->n, options, &offd));
+    const asparse_space space = plan->engine->backend->space;
+    TRY(asparse_choice_make(a->comm, a->part.diag, plan->n, space, options, &diag));
+    TRY(asparse_choice_make(a->comm, plan->offd, plan->n, space, options, &offd));
     status = asparse_shard_build(a->part.diag, diag.format, diag.unit, &plan->diag_shard);
     if (status == ASPARSE_OK) status = asparse_shard_build(plan->offd, offd.format, offd.unit, &plan->offd_shard);
     TRY(asparse_comm_agree(a->comm, status));
   }
+  status = prepare(plan, plan->diag_shard, diag.kernel, &plan->diag_operator);
+  if (status == ASPARSE_OK && asparse_shard_nnz(plan->offd_shard) > 0)
+    status = prepare(plan, plan->offd_shard, offd.kernel, &plan->offd_operator);
+  TRY(asparse_comm_agree(a->comm, status));
   plan->stats.predicted_seconds = diag.predicted_seconds + offd.predicted_seconds;
+  plan->stats.least_seconds = diag.least_seconds + (plan->offd_operator.shard ? offd.least_seconds : 0);
+  plan->stats.kernel = diag.kernel ? diag.kernel : asparse_format_name(plan->diag_shard->format);
+  plan->stats.offd_kernel = offd.kernel ? offd.kernel : asparse_format_name(plan->offd_shard->format);
 cleanup:
   return status;
 }
@@ -166,7 +115,25 @@ static asparse_status plan_start(asparse_matrix *a, const asparse_options *optio
   *out = plan;
   plan->matrix = a;
   plan->n = n;
-  TRY(asparse_backend_get(options->backend, &plan->backend));
+  plan->c_dtype = options->bf16_result ? ASPARSE_BF16 : asparse_dtype_result(a->dtype);
+  TRY_THAT(!options->bf16_result || a->dtype == ASPARSE_BF16, ASPARSE_ERR_USAGE,
+           "C in bf16 goes with A and B in bf16; these are %s", asparse_dtype_name(a->dtype));
+cleanup:
+  return status;
+}
+
+/* One engine a rank, all of one kind: with auto, GPUs only where every rank has one. Collective. */
+static asparse_status open_engine(asparse_plan *plan, asparse_backend_kind wanted) {
+  asparse_status status = ASPARSE_OK;
+  asparse_comm *comm = plan->matrix->comm;
+  TRY(asparse_comm_agree(comm, asparse_engine_open(wanted, comm->node_rank, &plan->engine)));
+  int64_t on_device = plan->engine->backend->space == ASPARSE_SPACE_DEVICE, everywhere = on_device;
+  TRY(asparse_comm_min(comm, &everywhere, 1));
+  if (everywhere != on_device) {
+    asparse_engine_close(&plan->engine);
+    status = asparse_engine_open(ASPARSE_BACKEND_HOST, 0, &plan->engine);
+  }
+  TRY(asparse_comm_agree(comm, status));
 cleanup:
   return status;
 }
@@ -174,7 +141,8 @@ cleanup:
 static void fill_stats(asparse_plan *plan) {
   const asparse_part *part = &plan->matrix->part;
   asparse_stats *stats = &plan->stats;
-  stats->backend = plan->backend->name;
+  stats->backend = plan->engine->backend->name;
+  stats->device = plan->engine->backend->device_name(plan->engine);
   stats->exchange = plan->exchange;
   stats->format = plan->diag_shard->format;
   stats->offd_format = plan->offd_shard->format;
@@ -183,6 +151,8 @@ static void fill_stats(asparse_plan *plan) {
   stats->nnz = asparse_shard_nnz(plan->diag_shard) + asparse_shard_nnz(plan->offd_shard);
   stats->stored = asparse_shard_stored(plan->diag_shard) + asparse_shard_stored(plan->offd_shard);
   stats->shard_bytes = asparse_shard_bytes(plan->diag_shard) + asparse_shard_bytes(plan->offd_shard);
+  stats->device_bytes = plan->engine->backend->operator_bytes(&plan->diag_operator) +
+                        plan->engine->backend->operator_bytes(&plan->offd_operator);
   stats->csr_bytes = asparse_local_csr_bytes(part->diag) + asparse_local_csr_bytes(part->offd);
   stats->halo_bytes = asparse_halo_bytes(plan->halo);
   stats->halo_rows = plan->halo->n_rows;
@@ -205,14 +175,16 @@ asparse_status asparse_plan_create(asparse_matrix *a, const asparse_options *opt
   asparse_plan *plan = NULL;
   double start = asparse_seconds();
   TRY(asparse_comm_agree(a->comm, plan_start(a, options, n, &plan)));
+  TRY(open_engine(plan, options->backend));
   TRY(choose_exchange(plan, options->exchange));
   TRY(asparse_comm_agree(a->comm, number_offd(plan)));
   TRY(build_shards(plan, options));
   bool all = plan->exchange == ASPARSE_EXCHANGE_REPLICATE;
-  TRY(asparse_halo_create(a->comm, plan->backend, a->col_starts, all ? NULL : a->part.col_map_offd, a->part.n_halo, n,
+  TRY(asparse_halo_create(a->comm, plan->engine, a->col_starts, all ? NULL : a->part.col_map_offd, a->part.n_halo, n,
                           a->dtype, &plan->halo));
-  int64_t units = asparse_shard_units(plan->diag_shard), pieces = a->comm->size > 1 ? PROGRESS_PIECES : 1;
-  plan->chunk_units = units / pieces + 1;
+  const bool in_pieces = a->comm->size > 1 && plan->engine->backend->space == ASPARSE_SPACE_HOST;
+  plan->chunk_units = asparse_shard_units(plan->diag_shard) / (in_pieces ? PROGRESS_PIECES : 1) + 1;
+  TRY(asparse_comm_agree(a->comm, plan->engine->backend->wait(plan->engine)));
   fill_stats(plan);
   if (!options->keep_csr) drop_csr(plan);
   plan->stats.build_seconds = asparse_seconds() - start;
@@ -226,37 +198,35 @@ cleanup:
 void asparse_plan_destroy(asparse_plan **plan) {
   if (!plan || !*plan) return;
   asparse_plan *p = *plan;
+  if (p->engine) {
+    p->engine->backend->discard(&p->diag_operator);
+    p->engine->backend->discard(&p->offd_operator);
+  }
+  asparse_dense_destroy(&p->engine_b);
+  asparse_dense_destroy(&p->engine_c);
   if (!p->borrows_diag_shard) asparse_shard_destroy(&p->diag_shard);
   if (!p->borrows_offd_shard) asparse_shard_destroy(&p->offd_shard);
   if (p->offd && p->offd_owns_columns) asparse_free(p->offd->col_idx);
   asparse_free(p->offd);
   asparse_halo_destroy(&p->halo);
+  asparse_engine_close(&p->engine);
   FREE(*plan);
-}
-
-asparse_status asparse_plan_operands(const asparse_plan *plan, asparse_dense **b, asparse_dense **c) {
-  asparse_status status = ASPARSE_OK;
-  const asparse_matrix *a = plan->matrix;
-  TRY(asparse_dense_create(b, a->part.k_local, plan->n, a->dtype));
-  TRY(asparse_dense_create(c, a->part.m_local, plan->n, asparse_dtype_result(a->dtype)));
-  return ASPARSE_OK;
-cleanup:
-  asparse_dense_destroy(b);
-  return status;
 }
 
 static asparse_status check_operands(const asparse_plan *plan, const asparse_dense *b, const asparse_dense *c) {
   asparse_status status = ASPARSE_OK;
   const asparse_part *part = &plan->matrix->part;
+  const bool on_device = b->space == ASPARSE_SPACE_DEVICE || c->space == ASPARSE_SPACE_DEVICE;
+  TRY_THAT(!on_device || plan->engine->backend->space == ASPARSE_SPACE_DEVICE, ASPARSE_ERR_USAGE,
+           "B or C is on a GPU, but the plan computes on the host");
   TRY_THAT(b->m == part->k_local && b->n == plan->n && b->ld >= b->n && b->dtype == plan->matrix->dtype,
            ASPARSE_ERR_USAGE, "B is %lld × %lld (ld %lld, %s) on this rank; the plan needs %lld × %lld %s",
            (long long)b->m, (long long)b->n, (long long)b->ld, asparse_dtype_name(b->dtype), (long long)part->k_local,
            (long long)plan->n, asparse_dtype_name(plan->matrix->dtype));
-  TRY_THAT(c->m == part->m_local && c->n == plan->n && c->ld >= c->n &&
-               c->dtype == asparse_dtype_result(plan->matrix->dtype),
-           ASPARSE_ERR_USAGE, "C is %lld × %lld (ld %lld, %s) on this rank; the plan needs %lld × %lld %s",
-           (long long)c->m, (long long)c->n, (long long)c->ld, asparse_dtype_name(c->dtype), (long long)part->m_local,
-           (long long)plan->n, asparse_dtype_name(asparse_dtype_result(plan->matrix->dtype)));
+  TRY_THAT(c->m == part->m_local && c->n == plan->n && c->ld >= c->n && c->dtype == plan->c_dtype, ASPARSE_ERR_USAGE,
+           "C is %lld × %lld (ld %lld, %s) on this rank; the plan needs %lld × %lld %s", (long long)c->m,
+           (long long)c->n, (long long)c->ld, asparse_dtype_name(c->dtype), (long long)part->m_local,
+           (long long)plan->n, asparse_dtype_name(plan->c_dtype));
 cleanup:
   return status;
 }
@@ -266,7 +236,8 @@ static asparse_status multiply_diag(asparse_plan *plan, const asparse_dense *b, 
   int64_t units = asparse_shard_units(plan->diag_shard);
   for (int64_t begin = 0; begin < units; begin += plan->chunk_units) {
     int64_t end = begin + plan->chunk_units < units ? begin + plan->chunk_units : units;
-    PASS(plan->backend->multiply(plan->diag_shard, begin, end, plan->n, b->values, b->ld, c->values, c->ld, false));
+    PASS(plan->engine->backend->multiply(plan->engine, &plan->diag_operator, begin, end, plan->n, b->values, b->ld,
+                                         c->values, c->ld, false));
     PASS(asparse_halo_exchange_progress(plan->halo));
   }
   return ASPARSE_OK;
@@ -275,29 +246,53 @@ static asparse_status multiply_diag(asparse_plan *plan, const asparse_dense *b, 
 /* C += A_offd·B_halo. */
 static asparse_status multiply_offd(asparse_plan *plan, asparse_dense *c) {
   if (asparse_shard_nnz(plan->offd_shard) == 0) return ASPARSE_OK;
-  return plan->backend->multiply(plan->offd_shard, 0, asparse_shard_units(plan->offd_shard), plan->n,
-                                 plan->halo->buffer, plan->n, c->values, c->ld, true);
+  return plan->engine->backend->multiply(plan->engine, &plan->offd_operator, 0, asparse_shard_units(plan->offd_shard),
+                                         plan->n, plan->halo->buffer, plan->n, c->values, c->ld, true);
+}
+
+enum { MARK_START = 0, MARK_PACKED, MARK_LOCAL, MARK_ARRIVED, MARK_END };
+
+/* b and c in the engine's space. */
+static asparse_status execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
+  asparse_engine *engine = plan->engine;
+  const asparse_backend *backend = engine->backend;
+  PASS(backend->mark(engine, MARK_START));
+  PASS(asparse_halo_exchange_begin(plan->halo, b->values, b->ld));
+  PASS(backend->mark(engine, MARK_PACKED));
+  PASS(multiply_diag(plan, b, c));
+  PASS(backend->mark(engine, MARK_LOCAL));
+  PASS(asparse_halo_exchange_end(plan->halo));
+  PASS(backend->mark(engine, MARK_ARRIVED));
+  PASS(multiply_offd(plan, c));
+  return backend->mark(engine, MARK_END);
 }
 
 asparse_status asparse_plan_execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
-  asparse_stats *stats = &plan->stats;
+  const asparse_space space = plan->engine->backend->space;
   PASS(check_operands(plan, b, c));
-  double start = asparse_seconds();
-  PASS(asparse_halo_exchange_begin(plan->halo, b->values, b->ld));
-  double packed = asparse_seconds();
-  PASS(multiply_diag(plan, b, c));
-  double local = asparse_seconds();
-  PASS(asparse_halo_exchange_end(plan->halo));
-  double arrived = asparse_seconds();
-  PASS(multiply_offd(plan, c));
-  double end = asparse_seconds();
-
-  stats->pack_seconds = packed - start;
-  stats->diag_seconds = local - packed;
-  stats->exposed_seconds = arrived - local;
-  stats->offd_seconds = end - arrived;
-  stats->total_seconds = end - start;
-  return ASPARSE_OK;
+  if (b->space == space && c->space == space) {
+    PASS(execute(plan, b, c));
+    return space == ASPARSE_SPACE_HOST ? asparse_plan_wait(plan) : ASPARSE_OK;
+  }
+  if (!plan->engine_b) PASS(asparse_plan_engine_operands(plan, &plan->engine_b, &plan->engine_c));
+  asparse_dense *c_there = c->space == space ? c : plan->engine_c;
+  if (b->space != space) PASS(asparse_plan_copy(plan, b, plan->engine_b));
+  PASS(execute(plan, b->space == space ? b : plan->engine_b, c_there));
+  if (c->space != space) PASS(asparse_plan_copy(plan, c_there, c));
+  return asparse_plan_wait(plan);
 }
+
+asparse_status asparse_plan_wait(asparse_plan *plan) {
+  asparse_engine *engine = plan->engine;
+  asparse_stats *stats = &plan->stats;
+  PASS(engine->backend->wait(engine));
+  PASS(engine->backend->between(engine, MARK_START, MARK_PACKED, &stats->pack_seconds));
+  PASS(engine->backend->between(engine, MARK_PACKED, MARK_LOCAL, &stats->diag_seconds));
+  PASS(engine->backend->between(engine, MARK_LOCAL, MARK_ARRIVED, &stats->exposed_seconds));
+  PASS(engine->backend->between(engine, MARK_ARRIVED, MARK_END, &stats->offd_seconds));
+  return engine->backend->between(engine, MARK_START, MARK_END, &stats->total_seconds);
+}
+
+void *asparse_plan_stream(const asparse_plan *plan) { return plan->engine->backend->stream(plan->engine); }
 
 void asparse_plan_stats(const asparse_plan *plan, asparse_stats *stats) { *stats = plan->stats; }

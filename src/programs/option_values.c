@@ -21,6 +21,7 @@ const option_choice option_exchanges[] = {{"auto", ASPARSE_EXCHANGE_AUTO},
                                           {NULL, 0}};
 const option_choice option_backends[] = {
     {"auto", ASPARSE_BACKEND_AUTO}, {"host", ASPARSE_BACKEND_HOST}, {"cuda", ASPARSE_BACKEND_CUDA}, {NULL, 0}};
+const option_choice option_results[] = {{"fp32", ASPARSE_FP32}, {"bf16", ASPARSE_BF16}, {NULL, 0}};
 const option_choice option_switch[] = {{"on", 1}, {"off", 0}, {"yes", 1}, {"no", 0}, {NULL, 0}};
 
 asparse_status option_integer(const char *option, const char *text, int64_t low, int64_t high, int64_t *value) {

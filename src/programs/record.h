@@ -11,6 +11,7 @@ typedef enum phase {
   PHASE_MOVE,     /* rows to their owners */
   PHASE_BUILD,    /* choice, shards, exchange lists */
   PHASE_B,        /* filling or reading B */
+  PHASE_COPY,     /* B to the GPU and C back */
   PHASE_MULTIPLY, /* median over repeats, whole execute */
   PHASE_PACK,     /* parts of it, of the last repeat */
   PHASE_DIAG,
@@ -29,7 +30,7 @@ typedef struct solve_record {
   int64_t local_rows, local_b_rows; /* this rank's rows of C and of B */
   int64_t n_duplicates, n_inexact;  /* this rank's slab */
   uint64_t matrix_hash;
-  asparse_dtype dtype;
+  asparse_dtype dtype, result; /* of A and B, of C */
   asparse_partition_method partition;
   const char *b_source; /* "random", or the path */
   bool b_rounded;       /* B has more digits than the saved shards it meets */

@@ -33,8 +33,10 @@ static void print_inputs(const solve_record *r) {
          r->nnz, density);
   if (r->source.format[0]) printf(", %s, %s, %s", r->source.format, r->source.value_type, r->source.structure);
   else printf(", partition file");
-  printf("\n  B          %s, %" PRId64 " × %" PRId64 "; computed in %s\n", r->b_source, r->k, r->n,
+  printf("\n  B          %s, %" PRId64 " × %" PRId64 "; computed in %s", r->b_source, r->k, r->n,
          asparse_dtype_name(r->dtype));
+  if (r->result != r->dtype) printf(", C in %s", asparse_dtype_name(r->result));
+  printf("\n");
   if (r->n_duplicates > 0) printf("  note       duplicate entries were summed: %" PRId64 "\n", r->n_duplicates);
   if (r->b_rounded) printf("  note       B was rounded to the precision of the saved shards\n");
   if (r->n_inexact > 0) printf("  note       integers too large for fp64 were rounded: %" PRId64 "\n", r->n_inexact);
@@ -45,12 +47,14 @@ static void print_choices(const solve_record *r, const summary *s) {
   const asparse_stats *stats = &r->stats;
   const spread *received = &s->quantities[QUANTITY_BYTES_RECEIVED], *nnz = &s->quantities[QUANTITY_NNZ];
   printf("  ranks      %d on %d host%s, %d thread%s each, %s backend (%s)\n", s->ranks, s->n_hosts,
-         s->n_hosts == 1 ? "" : "s", r->threads, r->threads == 1 ? "" : "s", stats->backend, asparse_host_isa());
+         s->n_hosts == 1 ? "" : "s", r->threads, r->threads == 1 ? "" : "s", stats->backend,
+         stats->device ? stats->device : asparse_host_isa());
   printf("  partition  %s; largest / mean: cost %.2f, entries %.2f\n",
          r->partition == ASPARSE_PARTITION_METIS ? "metis" : "contiguous", r->imbalance,
          nnz->sum > 0 ? nnz->max * s->ranks / nnz->sum : 1.0);
   printf("  format     %s", asparse_format_name(stats->format));
   if (stats->unit > 1) printf(" %d", stats->unit);
+  if (stats->device) printf(", kernel %s", stats->kernel);
   if (s->ranks > 1) printf(" (halo columns: %s", asparse_format_name(stats->offd_format));
   if (s->ranks > 1 && stats->offd_unit > 1) printf(" %d", stats->offd_unit);
   printf("%s; %.0f %% of stored entries are A's%s\n", s->ranks > 1 ? ")" : "", 100 * s->fill_ratio,
@@ -71,6 +75,8 @@ static void print_times(const solve_record *r, const summary *s) {
          seconds_text(t[PHASE_BUILD].max).value);
   if (s->median_seconds > 0) printf(" (%.3g multiplications)", t[PHASE_BUILD].max / s->median_seconds);
   printf("\n");
+  if (r->stats.device && !r->options->dry_run)
+    printf("  copies     B to the GPU and C back %s, not in the time below\n", seconds_text(t[PHASE_COPY].max).value);
   if (r->options->dry_run) {
     printf("  multiply   not run (--dry-run); predicted %s\n",
            seconds_text(s->quantities[QUANTITY_PREDICTED].max).value);
@@ -80,6 +86,7 @@ static void print_times(const solve_record *r, const summary *s) {
          seconds_text(s->median_seconds).value, r->options->repeat, seconds_text(s->min_seconds).value,
          seconds_text(s->max_seconds).value, s->gflops,
          s->median_seconds > 0 ? 100 * s->least_seconds / s->median_seconds : 0.0);
+  if (r->stats.device) printf("             predicted %s\n", seconds_text(s->quantities[QUANTITY_PREDICTED].max).value);
   if (s->ranks > 1)
     printf("             own columns %s, waiting for halo %s, halo columns %s, packing %s (slowest rank)\n",
            seconds_text(t[PHASE_DIAG].max).value, seconds_text(t[PHASE_EXPOSED].max).value,
@@ -94,6 +101,9 @@ static void print_outcome(const solve_record *r, const summary *s) {
          bytes_text(q[QUANTITY_PEAK_BYTES].max + (dry ? q[QUANTITY_OPERAND_BYTES].max : 0)).value,
          bytes_text(q[QUANTITY_SHARD_BYTES].max).value, bytes_text(q[QUANTITY_CSR_BYTES].max).value,
          bytes_text(q[QUANTITY_OPERAND_BYTES].max).value, bytes_text(q[QUANTITY_HALO_BYTES].max).value);
+  if (r->stats.device)
+    printf("             on the GPU: shards and workspace %s, B and C %s\n",
+           bytes_text(q[QUANTITY_DEVICE_BYTES].max).value, bytes_text(q[QUANTITY_OPERAND_BYTES].max).value);
   if (dry) return;
   if (!r->options->verify) {
     printf("  verified   not checked (--verify=off)\n");

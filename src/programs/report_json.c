@@ -39,12 +39,14 @@ static json_t *matrix_json(const solve_record *r) {
 static json_t *choices_json(const solve_record *r, const summary *s) {
   static const char *const exchanges[] = {"auto", "replicate", "rows"};
   const asparse_stats *stats = &r->stats;
-  return json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:f, s:b}", "precision", asparse_dtype_name(r->dtype),
-                   "format", asparse_format_name(stats->format), "unit", stats->unit, "halo_format",
+  return json_pack("{s:s, s:s, s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:b}", "result",
+                   asparse_dtype_name(r->result), "precision", asparse_dtype_name(r->dtype), "format",
+                   asparse_format_name(stats->format), "unit", stats->unit, "halo_format",
                    asparse_format_name(stats->offd_format), "halo_unit", stats->offd_unit, "partition",
                    r->partition == ASPARSE_PARTITION_METIS ? "metis" : "contiguous", "exchange",
-                   exchanges[stats->exchange], "backend", stats->backend, "isa", asparse_host_isa(),
-                   "predicted_seconds", s->quantities[QUANTITY_PREDICTED].max, "ready_shards", r->stats.ready_shards);
+                   exchanges[stats->exchange], "backend", stats->backend, "device", stats->device, "kernel",
+                   stats->kernel, "halo_kernel", stats->offd_kernel, "isa", asparse_host_isa(), "predicted_seconds",
+                   s->quantities[QUANTITY_PREDICTED].max, "ready_shards", r->stats.ready_shards);
 }
 
 static json_t *multiply_json(const solve_record *r, const summary *s) {
@@ -71,10 +73,11 @@ static json_t *quantities_json(const summary *s) {
   json_t *object = json_object();
   for (int i = 0; i < N_QUANTITIES; i++) {
     const spread *q = &s->quantities[i];
-    json_t *entry = i == QUANTITY_PREDICTED ? spread_json(q)
-                                            : json_pack("{s:I, s:I, s:I, s:I, s:I}", "min", (json_int_t)q->min,
-                                                        "median", (json_int_t)q->median, "p95", (json_int_t)q->p95,
-                                                        "max", (json_int_t)q->max, "sum", (json_int_t)q->sum);
+    json_t *entry =
+        i == QUANTITY_PREDICTED || i == QUANTITY_DEVICE_LEAST
+            ? spread_json(q)
+            : json_pack("{s:I, s:I, s:I, s:I, s:I}", "min", (json_int_t)q->min, "median", (json_int_t)q->median, "p95",
+                        (json_int_t)q->p95, "max", (json_int_t)q->max, "sum", (json_int_t)q->sum);
     json_object_set_new(object, quantity_names[i], entry);
   }
   return object;

@@ -19,6 +19,8 @@ enum {
   OPTION_PARTITION,
   OPTION_EXCHANGE,
   OPTION_BACKEND,
+  OPTION_KERNEL,
+  OPTION_RESULT,
   OPTION_VERIFY,
   OPTION_JSON,
   OPTION_CSV,
@@ -43,6 +45,8 @@ static const struct option solve_table[] = {{"b", required_argument, NULL, OPTIO
                                             {"partition", required_argument, NULL, OPTION_PARTITION},
                                             {"exchange", required_argument, NULL, OPTION_EXCHANGE},
                                             {"backend", required_argument, NULL, OPTION_BACKEND},
+                                            {"kernel", required_argument, NULL, OPTION_KERNEL},
+                                            {"result", required_argument, NULL, OPTION_RESULT},
                                             {"verify", optional_argument, NULL, OPTION_VERIFY},
                                             {"json", required_argument, NULL, OPTION_JSON},
                                             {"csv", required_argument, NULL, OPTION_CSV},
@@ -69,7 +73,9 @@ static const char solve_help[] =
     "  --unit H               window height 8, 16, 32, 64 or block size 16, 32, 64; default: chosen\n"
     "  --partition METHOD     contiguous (default), metis\n"
     "  --exchange MODE        auto, rows, replicate\n"
-    "  --backend BACKEND      auto, host, cuda\n"
+    "  --backend BACKEND      auto (a Hopper GPU where every rank sees one, else the host), host, cuda\n"
+    "  --kernel NAME          a GPU kernel by name; default: the one with the least predicted time\n"
+    "  --result TYPE          C of a bf16 product: fp32 (default), bf16 (on a GPU)\n"
     "  --threads T            threads of each rank; default: the cores of the machine shared by its ranks\n"
     "Measuring:\n"
     "  --repeat R             timed multiplications (default 5)\n"
@@ -114,6 +120,11 @@ static asparse_status parse_plan_option(int option, const char *value, asparse_o
   case OPTION_EXCHANGE:
     PASS(option_choose("--exchange", value, option_exchanges, &choice));
     plan->exchange = (asparse_exchange_mode)choice;
+    break;
+  case OPTION_KERNEL: plan->kernel = value; break;
+  case OPTION_RESULT:
+    PASS(option_choose("--result", value, option_results, &choice));
+    plan->bf16_result = choice == ASPARSE_BF16;
     break;
   default:
     PASS(option_choose("--backend", value, option_backends, &choice));

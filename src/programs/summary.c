@@ -6,11 +6,24 @@
 
 #include "programs/program.h"
 
-const char *const phase_names[N_PHASES] = {"read", "partition", "move", "build", "b",      "multiply",
+const char *const phase_names[N_PHASES] = {"read", "partition", "move", "build", "b",      "copy", "multiply",
                                            "pack", "local",     "wait", "halo",  "verify", "write"};
-const char *const quantity_names[N_QUANTITIES] = {
-    "rows",        "b_rows",    "nnz",        "stored",        "halo_rows",  "bytes_sent", "bytes_received",
-    "shard_bytes", "csr_bytes", "halo_bytes", "operand_bytes", "peak_bytes", "rss_bytes",  "predicted_seconds"};
+const char *const quantity_names[N_QUANTITIES] = {"rows",
+                                                  "b_rows",
+                                                  "nnz",
+                                                  "stored",
+                                                  "halo_rows",
+                                                  "bytes_sent",
+                                                  "bytes_received",
+                                                  "shard_bytes",
+                                                  "csr_bytes",
+                                                  "halo_bytes",
+                                                  "operand_bytes",
+                                                  "peak_bytes",
+                                                  "rss_bytes",
+                                                  "predicted_seconds",
+                                                  "device_bytes",
+                                                  "device_least_seconds"};
 
 static double resident_peak_bytes(void) {
   struct rusage usage;
@@ -20,8 +33,7 @@ static double resident_peak_bytes(void) {
 
 static void fill_quantities(const solve_record *r, double *q) {
   const asparse_stats *s = &r->stats;
-  double element = (double)asparse_dtype_size(r->dtype),
-         result = (double)asparse_dtype_size(asparse_dtype_result(r->dtype));
+  double element = (double)asparse_dtype_size(r->dtype), result = (double)asparse_dtype_size(r->result);
   q[QUANTITY_ROWS] = (double)r->local_rows;
   q[QUANTITY_B_ROWS] = (double)r->local_b_rows;
   q[QUANTITY_NNZ] = (double)s->nnz;
@@ -36,6 +48,8 @@ static void fill_quantities(const solve_record *r, double *q) {
   q[QUANTITY_PEAK_BYTES] = (double)asparse_memory_peak_bytes();
   q[QUANTITY_RSS_BYTES] = resident_peak_bytes();
   q[QUANTITY_PREDICTED] = s->predicted_seconds;
+  q[QUANTITY_DEVICE_BYTES] = (double)s->device_bytes;
+  q[QUANTITY_DEVICE_LEAST] = s->least_seconds;
 }
 
 /* Sorts values[count]. */
@@ -103,8 +117,7 @@ cleanup:
 /* Least time of the whole job: A and B read once and C written once at the memory speed of all ranks,
  * or 2·nnz·n operations at their peak, whichever is longer. cores: ranks, fewer where they share cores. */
 static double least_seconds(const solve_record *r, const asparse_host_rates *rates, double cores) {
-  double element = (double)asparse_dtype_size(r->dtype),
-         result = (double)asparse_dtype_size(asparse_dtype_result(r->dtype));
+  double element = (double)asparse_dtype_size(r->dtype), result = (double)asparse_dtype_size(r->result);
   double nnz = (double)r->nnz, n = (double)r->n;
   double bytes = nnz * (4 + element) + (double)r->k * n * element + (double)r->m * n * result;
   double traffic = bytes / (rates->bytes_per_second * cores);
@@ -126,7 +139,8 @@ asparse_status summary_create(asparse_comm *comm, const solve_record *record, su
   out->median_seconds = record->repeats[repeats / 2];
   out->max_seconds = record->repeats[repeats - 1];
   if (out->median_seconds > 0) out->gflops = 2e-9 * (double)record->nnz * (double)record->n / out->median_seconds;
-  out->least_seconds = least_seconds(record, &rates, comm->size * share);
+  out->least_seconds = record->stats.device ? out->quantities[QUANTITY_DEVICE_LEAST].max
+                                            : least_seconds(record, &rates, comm->size * share);
   double stored = out->quantities[QUANTITY_STORED].sum;
   out->fill_ratio = stored > 0 ? out->quantities[QUANTITY_NNZ].sum / stored : 1.0;
   out->replicate_bytes =

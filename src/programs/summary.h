@@ -20,6 +20,8 @@ typedef enum quantity {
   QUANTITY_PEAK_BYTES,    /* largest sum of the program's own arrays */
   QUANTITY_RSS_BYTES,     /* largest resident set, libraries included */
   QUANTITY_PREDICTED,     /* seconds of local work, by the cost model */
+  QUANTITY_DEVICE_BYTES,  /* shards and workspace on the GPU */
+  QUANTITY_DEVICE_LEAST,  /* seconds of local work that no kernel can beat; 0 on the host */
   N_QUANTITIES
 } quantity;
 
@@ -33,8 +35,9 @@ typedef struct summary {
   spread quantities[N_QUANTITIES];
   double median_seconds, min_seconds, max_seconds; /* of a multiplication, slowest rank */
   double gflops;                                   /* 2·nnz·n / median */
-  double least_seconds;   /* max of traffic at memory speed and arithmetic at peak, all ranks */
-  double fill_ratio;      /* entries / stored entries */
+  double
+      least_seconds; /* host: max of traffic at memory speed and arithmetic at peak, all ranks; GPU: slowest rank's */
+  double fill_ratio; /* entries / stored entries */
   double replicate_bytes; /* what an all-gather of B would bring to all ranks */
 } summary;
 
