@@ -1,5 +1,5 @@
-"""Folders depend one way only: base <- {io, partition, kernels} <- plan <- programs; hdf5.h only in io,
-no MPI in kernels, no CUDA in io and partition, NCCL only where ranks talk."""
+"""Folders depend one way only: base <- {io, partition, kernels} <- plan <- programs, base <- generate <- programs;
+hdf5.h only in io, no MPI in kernels, no CUDA in io and partition, NCCL only where ranks talk."""
 import re
 
 from asparse_testing import ROOT, Checks, main
@@ -10,7 +10,8 @@ FOLDERS = {
     "partition": {"src/base", "partition"},
     "kernels": {"src/base", "kernels"},
     "src/plan": {"src/base", "io", "partition", "kernels", "src/plan"},
-    "src/programs": {"src/base", "io", "partition", "kernels", "src/plan", "src/programs"},
+    "src/generate": {"src/base", "src/generate"},
+    "src/programs": {"src/base", "io", "partition", "kernels", "src/plan", "src/generate", "src/programs"},
 }
 SYSTEM = {  # header pattern: folders that may include it
     r"hdf5\.h|H5.*\.h": {"io"},

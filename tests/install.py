@@ -8,7 +8,7 @@ import sys
 from asparse_testing import MPIEXEC, OK, ROOT, Checks, Folder, main, run, said
 
 BUILD = os.environ["ASPARSE_BUILD"]
-PROGRAMS = ("asparse_convert", "asparse_info", "asparse_partition", "asparse_solve")
+PROGRAMS = ("asparse_convert", "asparse_generate", "asparse_info", "asparse_partition", "asparse_solve")
 
 
 def example():

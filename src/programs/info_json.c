@@ -1,10 +1,6 @@
-#include <jansson.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "asparse_config.h"
-#include "io/output.h"
 #include "programs/info_report.h"
+#include "programs/json_record.h"
 
 /* Raised when a key changes its name or meaning. */
 enum { SCHEMA_VERSION = 1 };
@@ -92,24 +88,6 @@ static json_t *record_json(const info_record *r) {
                    advice_json(r), "exchange", volumes);
 }
 
-/* Local to rank 0. name: "-" or the temporary file. */
-static asparse_status write_record(const info_record *r, const char *name) {
-  bool to_stdout = strcmp(name, "-") == 0;
-  json_t *record = record_json(r);
-  FILE *file = !record ? NULL : to_stdout ? stdout : fopen(name, "w");
-  bool written = file && json_dumpf(record, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
-  if (file && (to_stdout ? fflush(file) : fclose(file)) != 0) written = false;
-  json_decref(record);
-  if (written) return ASPARSE_OK;
-  return ASPARSE_FAIL(ASPARSE_ERR_IO, "cannot write the JSON record to %s", r->options->json);
-}
-
 asparse_status info_report_json(asparse_comm *comm, const info_record *r) {
-  asparse_status status = ASPARSE_OK;
-  asparse_output output = {.temporary = ""};
-  const char *path = r->options->json;
-  bool to_stdout = strcmp(path, "-") == 0;
-  if (!to_stdout) PASS(asparse_output_begin(comm, path, &output));
-  if (comm->rank == 0) status = write_record(r, to_stdout ? "-" : output.temporary);
-  return to_stdout ? asparse_comm_agree(comm, status) : asparse_output_end(comm, &output, status);
+  return json_record_write(comm, r->options->json, comm->rank == 0 ? record_json(r) : NULL);
 }

@@ -124,12 +124,13 @@ static asparse_status output_check(const char *input, const char *output) {
   struct stat in, out;
   char *file = NULL, *object = NULL, *copy = strdup(output);
   TRY_THAT(copy, ASPARSE_ERR_MEMORY, "no memory for a file name");
-  TRY(asparse_path_split(input, &file, &object));
   const char *folder = dirname(copy);
   TRY_THAT(access(folder, W_OK) == 0, ASPARSE_ERR_IO, "%s: cannot write in folder %s: %s", output, folder,
            strerror(errno));
   if (stat(output, &out) != 0) goto cleanup;
   TRY_THAT(!S_ISDIR(out.st_mode), ASPARSE_ERR_IO, "%s: is a folder; give the name of a file", output);
+  if (!input) goto cleanup;
+  TRY(asparse_path_split(input, &file, &object));
   TRY_THAT(stat(file, &in) != 0 || in.st_ino != out.st_ino || in.st_dev != out.st_dev, ASPARSE_ERR_USAGE,
            "%s: is the input itself; give another name", output);
 cleanup:

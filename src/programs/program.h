@@ -35,7 +35,7 @@ asparse_status asparse_program_threads(asparse_comm *comm, int wanted, int *thre
 asparse_status asparse_program_core_share(asparse_comm *comm, int threads, double *share);
 
 /* Collective. Can `output` (NULL: nothing) be written, and is it another file than `input`
- * ("file" or "file::/object")? Asked before the work, not after it. */
+ * ("file" or "file::/object"; NULL: none)? Asked before the work, not after it. */
 asparse_status asparse_program_output_check(asparse_comm *comm, const char *input, const char *output);
 
 /* "program 0.1.0 (…)": version and how it was built, to stdout. */
