@@ -1,5 +1,5 @@
-/* TMA descriptors (tensor maps) of the BCSR kernels. Encoding is host arithmetic: no allocation, no device call.
- * cuTensorMapEncodeTiled is looked up in the driver at run time, so that nothing links libcuda. */
+/* TMA descriptors (tensor maps) of the BCSR kernels and of WCSR windows. Encoding is host arithmetic: no allocation, no
+ * device call. cuTensorMapEncodeTiled is looked up in the driver at run time, so that nothing links libcuda. */
 #ifndef ASPARSE_BCSR_TENSOR_MAPS_H
 #define ASPARSE_BCSR_TENSOR_MAPS_H
 
@@ -17,5 +17,8 @@ cudaError_t asparse_bcsr_map_blocks(CUtensorMap *map, const asparse_cuda_bcsr *a
 cudaError_t asparse_bcsr_map_b(CUtensorMap *map, int64_t k, const asparse_cuda_dense_pair *bc);
 /* C [m × n] fp32, box 64 rows × 32 columns, 128-byte swizzle. */
 cudaError_t asparse_bcsr_map_c(CUtensorMap *map, int64_t m, const asparse_cuda_dense_pair *bc);
+
+/* WCSR values of 64-row windows, [n_tiles · 64 × 16] bf16, box of 4 tiles, 32-byte swizzle. n_tiles ≥ 1. */
+cudaError_t asparse_wcsr_map_values(CUtensorMap *map, const uint16_t *values, int64_t n_tiles);
 
 #endif

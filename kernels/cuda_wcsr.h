@@ -22,6 +22,7 @@ typedef struct asparse_cuda_wcsr {
   const int32_t *window_col_idx; /* [n_columns], -1 = padding, never read from B */
   const uint64_t *row_mask;      /* [n_columns] */
   const uint16_t *values;        /* [n_columns · h] bf16, tiles h × 16 */
+  int64_t n_tiles;               /* n_columns / 16 */
   asparse_wcsr_work work;        /* counts, and device copies of its arrays */
   /* Neighbouring tasks a CTA of four warps takes: 1, 2 or 4; its warps share them by columns of 64. 4 where
    * neighbouring windows have columns in common (gathered rows shared through L1: 2-5 % on FEM), 1 on graphs (3-13 % on

@@ -1,4 +1,5 @@
-/* WCSR on the GPU: the row of the table, over cuda_wcsr.h. */
+/* WCSR on the GPU: the rows of the table, over cuda_wcsr.h and cuda_wcsr_atomics.h. */
+#include "kernels/cuda_wcsr_atomics.h"
 #include "kernels/device_kernels.h"
 
 static asparse_status upload_work(const asparse_wcsr_work *work, asparse_cuda_wcsr *to, asparse_device_shard *out) {
@@ -16,21 +17,31 @@ static asparse_status upload(const asparse_shard *a, asparse_device_shard *out) 
   const int64_t n_columns = wcsr->window_row_ptr[wcsr->n_windows];
   asparse_wcsr_work *work = NULL;
   asparse_cuda_wcsr *to = &out->as.wcsr;
-  *to = (asparse_cuda_wcsr){.m = wcsr->m, .k = wcsr->k, .window_height = wcsr->window_height};
+  *to = (asparse_cuda_wcsr){
+      .m = wcsr->m, .k = wcsr->k, .window_height = wcsr->window_height, .n_tiles = n_columns / ASPARSE_TILE_COLUMNS};
   PASS_UPLOAD(out, to->window_col_idx, wcsr->window_col_idx, n_columns);
   PASS_UPLOAD(out, to->row_mask, wcsr->row_mask, n_columns);
   PASS_UPLOAD(out, to->values, (const uint16_t *)wcsr->values, n_columns * wcsr->window_height);
   TRY(asparse_wcsr_work_build(wcsr, ASPARSE_CUDA_WCSR_TILES_PER_TASK, &work));
   TRY(upload_work(work, to, out));
-  TRY(asparse_device_shard_malloc(out, asparse_cuda_wcsr_workspace(to, out->n), "workspace of split windows",
-                                  &out->workspace));
 cleanup:
   asparse_wcsr_work_destroy(&work);
   return status;
 }
 
-static cudaError_t multiply(const asparse_device_shard *a, const asparse_device_product *p, cudaStream_t stream) {
+static asparse_status upload_gather(const asparse_shard *a, asparse_device_shard *out) {
+  PASS(upload(a, out));
+  return asparse_device_shard_malloc(out, asparse_cuda_wcsr_workspace(&out->as.wcsr, out->n),
+                                     "workspace of split windows", &out->workspace);
+}
+
+static cudaError_t gather(const asparse_device_shard *a, const asparse_device_product *p, cudaStream_t stream) {
   return asparse_cuda_wcsr_multiply(&a->as.wcsr, p->n, p->b, p->ldb, p->c, p->ldc, p->accumulate, a->workspace, stream);
+}
+
+static cudaError_t atomics(const asparse_device_shard *a, const asparse_device_product *p, cudaStream_t stream) {
+  if (p->c_dtype != ASPARSE_FP32) return cudaErrorNotSupported;
+  return asparse_cuda_wcsr_atomics_multiply(&a->as.wcsr, p->n, p->b, p->ldb, p->c, p->ldc, p->accumulate, 0, stream);
 }
 
 const asparse_device_kernel asparse_device_wcsr_gather = {.name = "wcsr-gather",
@@ -38,5 +49,14 @@ const asparse_device_kernel asparse_device_wcsr_gather = {.name = "wcsr-gather",
                                                           .units = {8, 16, 32, 64},
                                                           .automatic = true,
                                                           .bf16_only = true,
-                                                          .upload = upload,
-                                                          .multiply = multiply};
+                                                          .upload = upload_gather,
+                                                          .multiply = gather};
+
+/* The published method. Not bitwise the same from run to run where windows are split; C in fp32 only. */
+const asparse_device_kernel asparse_device_wcsr_atomics = {.name = "wcsr-atomics",
+                                                           .format = ASPARSE_FORMAT_WCSR,
+                                                           .units = {64},
+                                                           .automatic = false,
+                                                           .bf16_only = true,
+                                                           .upload = upload,
+                                                           .multiply = atomics};

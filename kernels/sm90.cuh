@@ -67,6 +67,23 @@ __device__ __forceinline__ void named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/* ---- cp.async (Data Movement and Conversion Instructions: cp.async) ------------------------ */
+
+/* 16 bytes to shared memory without a register: the first bytes ≤ 16 of global, then zeros. Both aligned to 16. */
+__device__ __forceinline__ void copy_async_16(void *shared, const void *global, int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global), "r"(bytes)
+               : "memory");
+}
+
+/* Closes the group of this thread's copies. */
+__device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/* Returns when at most Pending of this thread's groups are unfinished. */
+template <int Pending> __device__ __forceinline__ void copy_async_wait() {
+  random_delay();
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
 /* ---- TMA (Data Movement and Conversion Instructions: cp.async.bulk.tensor) ----------------- */
 
 __device__ __forceinline__ void tma_prefetch(const CUtensorMap *map) {
@@ -99,6 +116,20 @@ __device__ __forceinline__ void tma_store_wait() { asm volatile("cp.async.bulk.w
 /* Orders this thread's ordinary writes of shared memory before what the async proxy (WGMMA, TMA) reads. */
 __device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
+/* ---- red (Parallel Synchronization and Communication Instructions: red) -------------------- */
+
+/* *global += x, atomically, nothing returned. */
+__device__ __forceinline__ void atomic_add(float *global, float x) {
+  asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(__cvta_generic_to_global(global)), "f"(x) : "memory");
+}
+
+/* Both elements, each atomically; aligned to 8 bytes. */
+__device__ __forceinline__ void atomic_add(float2 *global, float2 x) {
+  asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(global)), "f"(x.x),
+               "f"(x.y)
+               : "memory");
+}
+
 /* ---- setmaxnreg (Miscellaneous Instructions) ----------------------------------------------- */
 
 template <int Registers> __device__ __forceinline__ void registers_give() {
@@ -120,13 +151,16 @@ template <int Pending> __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
-/* Matrix descriptor for an operand in shared memory with the 128-byte swizzle (Matrix Descriptor Format): address in
- * bits 0–13, leading offset in 16–29, stride offset in 32–45, each in units of 16 bytes; layout 1 in 62–63. */
-__device__ __forceinline__ uint64_t wgmma_descriptor(const void *shared, uint32_t leading_bytes,
-                                                     uint32_t stride_bytes) {
+/* How 16-byte pieces of an operand's rows are permuted in shared memory, as bits 62–63 of its descriptor. */
+enum class Swizzle : uint64_t { k128 = 1, k32 = 3 };
+
+/* Matrix descriptor for an operand in shared memory (Matrix Descriptor Format): address in bits 0–13, leading offset in
+ * 16–29, stride offset in 32–45, each in units of 16 bytes. */
+__device__ __forceinline__ uint64_t wgmma_descriptor(const void *shared, uint32_t leading_bytes, uint32_t stride_bytes,
+                                                     Swizzle swizzle = Swizzle::k128) {
   return static_cast<uint64_t>((shared_address(shared) & 0x3ffff) >> 4) |
          static_cast<uint64_t>(leading_bytes >> 4) << 16 | static_cast<uint64_t>(stride_bytes >> 4) << 32 |
-         uint64_t{1} << 62;
+         static_cast<uint64_t>(swizzle) << 62;
 }
 
 /* d += A·B, m64nNk16, bf16 in, fp32 accumulated; A K-major, B MN-major (its rows are k, as row-major B has them).

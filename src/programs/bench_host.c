@@ -10,7 +10,7 @@
 
 typedef struct host_engine {
   bench_engine base; /* first */
-  const asparse_backend *backend;
+  asparse_engine *host;
   asparse_host_rates rates;
   int64_t seed;
   const asparse_local_csr *a; /* loaded; borrowed */
@@ -27,6 +27,11 @@ static void unload(bench_engine *engine) {
   FREE(h->sum);
   FREE(h->size);
   h->a = NULL;
+}
+
+static void close_engine(bench_engine *engine) {
+  unload(engine);
+  asparse_engine_close(&host_of(engine)->host);
 }
 
 static asparse_status load(bench_engine *engine, const asparse_local_csr *a, int64_t n) {
@@ -100,8 +105,9 @@ static asparse_status ready(bench_engine *engine, void *prepared, double *second
 }
 
 static asparse_status multiply(host_engine *h, const asparse_shard *a) {
-  return h->backend->multiply(a, 0, asparse_shard_units(a), h->b->n, h->b->values, h->b->ld, h->c->values, h->c->ld,
-                              false);
+  const asparse_operator operator= {.shard = a, .c_dtype = h->c->dtype};
+  return h->host->backend->multiply(h->host, &operator, 0, asparse_shard_units(a), h->b->n, h->b->values, h->b->ld,
+                                    h->c->values, h->c->ld, false);
 }
 
 /* Largest error of row i over its bound, as asparse_cuda_compare defines it. */
@@ -145,7 +151,7 @@ static asparse_status sample(bench_engine *engine, void *prepared, int launches,
   return ASPARSE_OK;
 }
 
-static const bench_engine_functions functions = {.close = unload,
+static const bench_engine_functions functions = {.close = close_engine,
                                                  .predict = predict,
                                                  .load = load,
                                                  .unload = unload,
@@ -173,7 +179,7 @@ asparse_status bench_host_open(const bench_options *options, bench_engine **out)
   h->base.backend = "host";
   h->base.own_precision = h->base.keeps_shards = true;
   h->seed = options->seed;
-  TRY(asparse_backend_get(ASPARSE_BACKEND_HOST, &h->backend));
+  TRY(asparse_engine_open(ASPARSE_BACKEND_HOST, 0, &h->host));
   TRY(asparse_host_rates_get(&h->rates));
   snprintf(h->base.device, sizeof h->base.device, "host, %s, %d threads", asparse_host_isa(), omp_get_max_threads());
   snprintf(h->base.libraries, sizeof h->base.libraries, "none");

@@ -29,6 +29,7 @@ static int check_refusals(const DeviceCsr &d) {
 }
 
 int main(int argc, char **argv) {
+  need_gpu();
   uint64_t seed = seed_of(argc, argv);
   bool quick = argc > 2;
   std::vector<int64_t> columns =

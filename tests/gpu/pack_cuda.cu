@@ -24,6 +24,7 @@ static int check(asparse_dtype dtype, int64_t n_rows, int64_t n, int64_t ldb, bo
 }
 
 int main(int argc, char **argv) {
+  need_gpu();
   Random random{seed_of(argc, argv)};
   int checks = 0, wrong = 0;
   for (asparse_dtype dtype : {ASPARSE_FP64, ASPARSE_FP32, ASPARSE_BF16}) {

@@ -17,6 +17,7 @@
 extern "C" {
 #include "base/dense.h"
 #include "base/shard.h"
+#include "base/status.h"
 /* partition/partition.h knows MPI, which GPU tests do without. */
 asparse_status asparse_wcsr_build(const asparse_local_csr *a, int32_t window_height, asparse_wcsr **out);
 }
@@ -67,6 +68,14 @@ struct Random {
   double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; } /* [0, 1) */
   double value() { return 2 * unit() - 1; }
 };
+
+/* Ends the test as skipped (CTest's 77) where there is no GPU. */
+inline void need_gpu() {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return;
+  std::printf("skipped: no GPU\n");
+  std::exit(77);
+}
 
 /* Seed of this run: the first argument, or the time. Printed, so that a failure can be repeated. */
 inline uint64_t seed_of(int argc, char **argv) {
@@ -217,6 +226,7 @@ struct DeviceWcsr {
     wcsr.window_col_idx = col_idx.as<int32_t>();
     wcsr.row_mask = row_mask.as<uint64_t>();
     wcsr.values = values.as<uint16_t>();
+    wcsr.n_tiles = static_cast<int64_t>(h.columns() / ASPARSE_TILE_COLUMNS);
     wcsr.work = {h.work->n_tasks, h.work->n_splits, h.work->n_slots, tasks.as<asparse_wcsr_task>(),
                  splits.as<asparse_wcsr_split>()};
   }

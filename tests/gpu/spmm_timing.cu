@@ -1,10 +1,12 @@
-/* Times the WCSR kernel at its four heights and the CSR kernel beside cuSPARSE's three CSR algorithms on generated
- * matrices: medians of event timings, L2 warm, one process. Usage: spmm_timing [seed [tiles_per_task]] */
+/* Times the WCSR kernel at its four heights, the published one (atomics) and the CSR kernel beside cuSPARSE's three CSR
+ * algorithms on generated matrices: medians of event timings, L2 warm, one process. Usage: spmm_timing [seed
+ * [tiles_per_task]] */
 #include <algorithm>
 #include <functional>
 
 #include <cusparse.h>
 
+#include "kernels/cuda_wcsr_atomics.h"
 #include "tests/gpu/sparse_fixture.cuh"
 
 #define CUSPARSE_OK(call)                                                                                              \
@@ -157,6 +159,19 @@ static double time_wcsr(DeviceWcsr &d, const Operands &x, const std::vector<char
   return times[i];
 }
 
+/* The published kernel with slices of 64, 128 and 256 columns. */
+static void time_atomics(const DeviceWcsr &d, const Operands &x, const std::vector<char> &expected,
+                         double (&times)[3]) {
+  for (int i = 0; i < 3; i++) {
+    CUDA_OK(cudaMemset(x.c.d, 0xff, x.c.bytes));
+    times[i] = time_of([&] {
+      CUDA_OK(asparse_cuda_wcsr_atomics_multiply(&d.wcsr, x.n, x.b.as<uint16_t>(), x.n, x.c.as<float>(), x.n, false,
+                                                 64 << i, nullptr));
+    });
+    agree("WCSR atomics", ASPARSE_FP32, x.result(), expected);
+  }
+}
+
 static void time_bf16(cusparseHandle_t handle, Matrix &a, int64_t n, uint64_t seed, int32_t tiles_per_task) {
   a.fill(ASPARSE_BF16, seed);
   DeviceCsr csr(a);
@@ -164,14 +179,16 @@ static void time_bf16(cusparseHandle_t handle, Matrix &a, int64_t n, uint64_t se
   Cusparse peer = time_cusparse(handle, a, csr, x);
   std::vector<char> expected = x.result();
   BestWcsr best{INFINITY, 0, 0, 0, 0};
-  double least = INFINITY;
+  double least = INFINITY, atomics[3] = {};
   std::printf("%-20s %7lld %4lld |", a.name.c_str(), (long long)a.nnz(), (long long)n);
   for (int32_t height : {8, 16, 32, 64}) {
     HostWcsr host(a, height, tiles_per_task);
     DeviceWcsr d(host);
     std::printf(" %6.1f", time_wcsr(d, x, expected, &best));
     least = std::fmin(least, least_time(a, host, n));
+    if (height == 64) time_atomics(d, x, expected, atomics);
   }
+  std::printf(" | %6.1f %6.1f %6.1f", atomics[0], atomics[1], atomics[2]);
   CUDA_OK(cudaMemset(x.c.d, 0xff, x.c.bytes));
   double csr_time = time_csr(csr, x);
   agree("CSR bf16", ASPARSE_FP32, x.result(), expected);
@@ -193,6 +210,7 @@ static void time_wide(cusparseHandle_t handle, Matrix &a, asparse_dtype dtype, i
 }
 
 int main(int argc, char **argv) {
+  need_gpu();
   uint64_t seed = seed_of(argc, argv);
   int32_t tiles_per_task = argc > 2 ? std::atoi(argv[2]) : ASPARSE_CUDA_WCSR_TILES_PER_TASK;
   cusparseHandle_t handle;
@@ -213,9 +231,9 @@ int main(int argc, char **argv) {
       "microseconds; WCSR tasks of at most %d tiles; h/cta: best height / tasks a CTA; oth: relative time of the\n"
       "other CTA shape; best: speed-up over the best cuSPARSE; least: fraction of the least time\n",
       tiles_per_task);
-  std::printf("%-20s %7s %4s | %6s %6s %6s %6s | %14s | %8s | %6s %4s | %13s | %22s | %22s\n", "matrix", "nnz", "n",
-              "h=8", "h=16", "h=32", "h=64", "h/cta oth slot", "cuSP alg", "best", "least", "csr bf16",
-              "csr fp32   cuSP alg", "csr fp64   cuSP alg");
+  std::printf("%-20s %7s %4s | %6s %6s %6s %6s | %20s | %14s | %8s | %6s %4s | %13s | %22s | %22s\n", "matrix", "nnz",
+              "n", "h=8", "h=16", "h=32", "h=64", "atomics 64, 128, 256", "h/cta oth slot", "cuSP alg", "best", "least",
+              "csr bf16", "csr fp32   cuSP alg", "csr fp64   cuSP alg");
   for (Matrix &a : matrices) {
     for (int64_t n : {256, 1024}) {
       time_bf16(handle, a, n, seed, tiles_per_task);

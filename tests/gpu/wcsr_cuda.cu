@@ -40,6 +40,7 @@ static int check_refusals(Matrix &a) {
 }
 
 int main(int argc, char **argv) {
+  need_gpu();
   uint64_t seed = seed_of(argc, argv);
   bool quick = argc > 2;
   std::vector<int64_t> columns =
