@@ -40,7 +40,7 @@ static int block_slot(int32_t size) { return size == 16 ? 0 : size == 32 ? 1 : 2
 /* Stored elements of A with padding. */
 static double stored(const asparse_profile *p, candidate c) {
   if (c.format == ASPARSE_FORMAT_CSR) return (double)p->nnz;
-  if (c.format == ASPARSE_FORMAT_WCSR) return (double)p->window_columns[window_slot(c.unit)] * c.unit;
+  if (c.format == ASPARSE_FORMAT_WCSR) return (double)p->windows[window_slot(c.unit)].columns * c.unit;
   return (double)p->blocks[block_slot(c.unit)] * c.unit * c.unit;
 }
 
@@ -48,7 +48,7 @@ static double stored(const asparse_profile *p, candidate c) {
 static double matrix_bytes(const asparse_profile *p, candidate c) {
   const double values = stored(p, c) * (double)asparse_dtype_size(p->dtype);
   if (c.format == ASPARSE_FORMAT_CSR) return values + 4.0 * (double)p->nnz + 8.0 * (double)p->m;
-  if (c.format == ASPARSE_FORMAT_WCSR) return values + 12.0 * (double)p->window_columns[window_slot(c.unit)];
+  if (c.format == ASPARSE_FORMAT_WCSR) return values + 12.0 * (double)p->windows[window_slot(c.unit)].columns;
   return values + (4.0 + 8.0 * c.unit) * (double)p->blocks[block_slot(c.unit)];
 }
 
@@ -56,8 +56,8 @@ static double matrix_bytes(const asparse_profile *p, candidate c) {
  * the rows of a tile; the tiles of a taller window each fetch their own (on 17 matrices, fp64 and fp32, at n = 16, 64
  * and 256, no taller window was faster than windows of 8). */
 static double gathered_rows(const asparse_profile *p, candidate c) {
-  if (c.format == ASPARSE_FORMAT_CSR) return (double)p->window_columns[1];
-  if (c.format == ASPARSE_FORMAT_WCSR) return (double)p->window_columns[0];
+  if (c.format == ASPARSE_FORMAT_CSR) return (double)p->windows[1].columns;
+  if (c.format == ASPARSE_FORMAT_WCSR) return (double)p->windows[0].columns;
   return (double)p->blocks[block_slot(c.unit)] * c.unit;
 }
 
@@ -75,7 +75,7 @@ static double updates(const asparse_profile *p, candidate c) {
   if (c.format == ASPARSE_FORMAT_BCSR) return stored(p, c) / TILE_ROWS * (TILE_COLUMN * strips + BCSR_VECTOR * vectors);
   /* Eight rows of a taller window that have no entry in a column are skipped. */
   const double tested = c.unit > TILE_ROWS ? stored(p, c) / TILE_ROWS : 0;
-  return (double)p->window_columns[0] * (TILE_COLUMN * strips + WCSR_VECTOR * vectors) + tested * MASK_TEST * strips;
+  return (double)p->windows[0].columns * (TILE_COLUMN * strips + WCSR_VECTOR * vectors) + tested * MASK_TEST * strips;
 }
 
 static double predict(const asparse_profile *p, const asparse_host_rates *r, candidate c) {
@@ -98,9 +98,9 @@ static bool is_wanted(candidate c, asparse_format format, int32_t unit) {
 asparse_kernel_config asparse_choose(const asparse_profile *profile, const asparse_host_rates *rates,
                                      asparse_format wanted, int32_t wanted_unit, asparse_kernel_config *candidates,
                                      int *n_candidates) {
-  asparse_kernel_config best = {ASPARSE_FORMAT_CSR, 1, INFINITY, NULL, 0};
+  asparse_kernel_config best = {ASPARSE_FORMAT_CSR, 1, INFINITY, NULL, false, 0};
   for (int i = 0; i < N_CANDIDATES; i++) {
-    const asparse_kernel_config config = {all[i].format, all[i].unit, predict(profile, rates, all[i]), NULL, 0};
+    const asparse_kernel_config config = {all[i].format, all[i].unit, predict(profile, rates, all[i]), NULL, false, 0};
     if (candidates) candidates[i] = config;
     if (is_wanted(all[i], wanted, wanted_unit) && config.predicted_seconds < best.predicted_seconds) best = config;
   }

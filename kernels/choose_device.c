@@ -15,18 +15,29 @@ typedef struct candidate {
   const char *kernel;
   asparse_format format;
   int32_t unit;
-  bool bf16_only;
+  bool bf16_only, clustered;
   double gather_share; /* of GATHER that the kernel reaches */
 } candidate;
 
 static const candidate all[] = {
-    {"csr", ASPARSE_FORMAT_CSR, 1, false, 0.75},          {"wcsr-gather", ASPARSE_FORMAT_WCSR, 8, true, 0.68},
-    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 16, true, 0.62}, {"wcsr-gather", ASPARSE_FORMAT_WCSR, 32, true, 0.50},
-    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 64, true, 0.40}, {"bcsr-pipeline", ASPARSE_FORMAT_BCSR, 64, true, 0.75},
+    {"csr", ASPARSE_FORMAT_CSR, 1, false, 0.75},
+    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 8, true, false, 0.68},
+    {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 8, true, true, 0.68},
+    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 16, true, false, 0.62},
+    {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 16, true, true, 0.62},
+    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 32, true, false, 0.50},
+    {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 32, true, true, 0.50},
+    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 64, true, false, 0.40},
+    {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 64, true, true, 0.40},
+    {"bcsr-pipeline", ASPARSE_FORMAT_BCSR, 64, true, false, 0.75},
 };
 enum { N_CANDIDATES = sizeof all / sizeof *all };
 
 static int window_slot(int32_t height) { return height == 8 ? 0 : height == 16 ? 1 : height == 32 ? 2 : 3; }
+
+static const asparse_window_counts *windows(const asparse_profile *p, const candidate *c) {
+  return (c->clustered ? p->clustered : p->windows) + window_slot(c->unit);
+}
 
 static double row_bytes(const asparse_profile *p, asparse_dtype dtype) {
   return (double)p->n * (double)asparse_dtype_size(dtype);
@@ -35,14 +46,14 @@ static double row_bytes(const asparse_profile *p, asparse_dtype dtype) {
 /* Rows of B that the kernel loads, counted with repetition. */
 static double gathered_rows(const asparse_profile *p, const candidate *c) {
   if (c->format == ASPARSE_FORMAT_CSR) return (double)p->nnz;
-  if (c->format == ASPARSE_FORMAT_WCSR) return (double)p->window_columns[window_slot(c->unit)];
+  if (c->format == ASPARSE_FORMAT_WCSR) return (double)windows(p, c)->columns;
   return (double)p->blocks[2] * c->unit;
 }
 
 static double matrix_bytes(const asparse_profile *p, const candidate *c) {
   const double value = (double)asparse_dtype_size(p->dtype);
   if (c->format == ASPARSE_FORMAT_CSR) return (double)p->nnz * (value + 4) + 8.0 * (double)p->m;
-  if (c->format == ASPARSE_FORMAT_WCSR) return (double)p->window_padded[window_slot(c->unit)] * (value * c->unit + 12);
+  if (c->format == ASPARSE_FORMAT_WCSR) return (double)windows(p, c)->padded * (value * c->unit + 12);
   return (double)p->blocks[2] * c->unit * c->unit * value;
 }
 
@@ -58,10 +69,14 @@ static double predict(const asparse_profile *p, const candidate *c) {
   return LAUNCH + fmax(gather, memory);
 }
 
-static bool is_wanted(const asparse_profile *p, const candidate *c, asparse_format format, int32_t unit,
-                      const char *kernel) {
+static bool is_possible(const asparse_profile *p, const candidate *c) {
+  if (c->clustered && p->clustered[0].padded == 0) return false;
+  return !c->bf16_only || p->dtype == ASPARSE_BF16;
+}
+
+static bool is_wanted(const candidate *c, asparse_format format, int32_t unit, const char *kernel) {
   return (format == ASPARSE_FORMAT_AUTO || c->format == format) && (unit == 0 || c->unit == unit) &&
-         (!kernel || strcmp(kernel, c->kernel) == 0) && (!c->bf16_only || p->dtype == ASPARSE_BF16);
+         (!kernel || strcmp(kernel, c->kernel) == 0);
 }
 
 asparse_kernel_config asparse_choose_device(const asparse_profile *p, asparse_format format, int32_t unit,
@@ -70,11 +85,12 @@ asparse_kernel_config asparse_choose_device(const asparse_profile *p, asparse_fo
   const double least = asparse_device_least_seconds(p);
   int n = 0;
   for (int i = 0; i < N_CANDIDATES; i++) {
-    if (all[i].bf16_only && p->dtype != ASPARSE_BF16) continue;
-    const asparse_kernel_config config = {all[i].format, all[i].unit, predict(p, &all[i]), all[i].kernel, least};
+    if (!is_possible(p, &all[i])) continue;
+    const asparse_kernel_config config = {all[i].format, all[i].unit,      predict(p, &all[i]),
+                                          all[i].kernel, all[i].clustered, least};
     if (candidates) candidates[n] = config;
     n++;
-    if (is_wanted(p, &all[i], format, unit, kernel) && config.predicted_seconds < best.predicted_seconds) best = config;
+    if (is_wanted(&all[i], format, unit, kernel) && config.predicted_seconds < best.predicted_seconds) best = config;
   }
   if (n_candidates) *n_candidates = n;
   return best;
@@ -84,7 +100,7 @@ double asparse_device_least_seconds(const asparse_profile *p) {
   double least = INFINITY;
   for (int i = 0; i < N_CANDIDATES; i++) {
     const candidate *c = &all[i];
-    if (c->bf16_only && p->dtype != ASPARSE_BF16) continue;
+    if (!is_possible(p, c) || c->clustered) continue;
     const double gather = gathered_rows(p, c) * row_bytes(p, p->dtype) / GATHER;
     const double rows = c->format == ASPARSE_FORMAT_CSR ? 0 : gathered_rows(p, c) * c->unit;
     const double mma = 2 * rows * (double)p->n / MMA;

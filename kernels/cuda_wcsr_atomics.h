@@ -8,9 +8,12 @@
 extern "C" {
 #endif
 
+/* Tiles of a task of a->work at most: windows longer than that are split. */
+enum { ASPARSE_CUDA_WCSR_TILES_PER_TASK = 64 };
+
 /* Enqueues C = A·B (C += A·B when accumulate) on stream; allocates nothing, waits for nothing.
  *   a: window_height 64, fewer than 2^25 tiles, values aligned to 16 bytes; windows that a->work splits are summed by
- *     fp32 atomics, so their rows may differ in the last bits from run to run. tasks_per_cta is not used.
+ *     fp32 atomics, so their rows may differ in the last bits from run to run.
  *   d_b: [k × n] bf16, ldb ≥ n;  d_c: [m × n] fp32, ldc ≥ n;  strides in elements, ≤ INT32_MAX.
  *   slice_columns: of C a CTA computes: 64, 128 or 256; 0 chooses.
  * Fast when d_b is aligned to 16 bytes, ldb a multiple of 8; d_c to 8 bytes, ldc even; right in any case.

@@ -21,6 +21,7 @@ asparse_status asparse_device_kernel_find(const char *name, const asparse_device
 bool asparse_device_kernel_takes(const asparse_device_kernel *kernel, const asparse_shard *a) {
   if (kernel->format != a->format) return false;
   if (kernel->bf16_only && asparse_shard_dtype(a) != ASPARSE_BF16) return false;
+  if (kernel->clustered != (a->wcsr && a->wcsr->row_map)) return false;
   for (int i = 0; kernel->units[i]; i++) {
     if (kernel->units[i] == asparse_shard_row_unit(a)) return true;
   }

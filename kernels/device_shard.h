@@ -18,7 +18,7 @@ extern "C" {
 
 typedef struct asparse_device_kernel asparse_device_kernel;
 
-enum { ASPARSE_DEVICE_ARRAYS = 8 }; /* at most, of one shard */
+enum { ASPARSE_DEVICE_ARRAYS = 12 }; /* at most, of one shard */
 
 /* A on the device in the layout of one kernel, with the workspace of that kernel. */
 struct asparse_device_shard {
@@ -55,6 +55,7 @@ struct asparse_device_kernel {
   int32_t units[5];      /* window heights or block sizes it takes, ended by 0; {1} for CSR */
   bool automatic;        /* the cost model may pick it; otherwise it runs by name only */
   bool bf16_only;        /* otherwise fp64, fp32 and bf16 */
+  bool clustered;        /* takes WCSR of rows that were brought together; otherwise of rows as they are */
   /* Copies what the kernel needs of the host shard a (borrowed during the call) and allocates its workspace. ERR_USAGE
    * with a reason when the kernel cannot take this shard. */
   asparse_status (*upload)(const asparse_shard *a, asparse_device_shard *out);

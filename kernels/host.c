@@ -104,6 +104,8 @@ static asparse_status host_prepare(asparse_engine *engine, const asparse_shard *
   (void)engine, (void)n;
   if (kernel)
     return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "kernel %s runs on a GPU; on the host a format has one kernel", kernel);
+  if (a->wcsr && a->wcsr->row_map)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "rows that were brought together are multiplied on a GPU only");
   if (c_dtype != asparse_dtype_result(asparse_shard_dtype(a)))
     return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "C in %s from A and B in %s needs a GPU; the host gives %s",
                         asparse_dtype_name(c_dtype), asparse_dtype_name(asparse_shard_dtype(a)),

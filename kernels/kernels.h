@@ -92,11 +92,10 @@ typedef struct asparse_profile {
   int64_t m, k, n;
   int64_t nnz;
   asparse_dtype dtype;
-  int64_t window_columns[4]; /* Σ over windows of distinct columns, heights 8, 16, 32, 64 */
-  int64_t window_padded[4];  /* the same with each window padded to whole tiles of 16 */
-  int64_t window_widest[4];  /* most distinct columns of a window */
-  int64_t blocks[3];         /* non-empty blocks, sizes 16, 32, 64 */
-  int64_t longest_row;       /* most entries of a row */
+  asparse_window_counts windows[4];   /* heights 8, 16, 32, 64 */
+  asparse_window_counts clustered[4]; /* the same of rows brought together; 0 where that was not tried */
+  int64_t blocks[3];                  /* non-empty blocks, sizes 16, 32, 64 */
+  int64_t longest_row;                /* most entries of a row */
 } asparse_profile;
 
 typedef struct asparse_kernel_config {
@@ -104,6 +103,7 @@ typedef struct asparse_kernel_config {
   int32_t unit;          /* window height or block size; 1 for CSR */
   double predicted_seconds;
   const char *kernel;   /* on a GPU: its name in the table of device kernels; NULL on the host */
+  bool clustered;       /* the kernel wants rows brought together */
   double least_seconds; /* on a GPU: what no kernel can beat; 0 on the host */
 } asparse_kernel_config;
 

@@ -4,6 +4,7 @@
 
 #include "base/comm.h"
 #include "base/shard.h"
+#include "partition/cluster.h"
 
 /* Who owns which rows of A and C and which rows of B (columns of A). Rows are numbered in a new
  * order when permuted (METIS); otherwise the new order is the old one. */
@@ -57,10 +58,8 @@ asparse_status asparse_bcsr_build(const asparse_local_csr *a, int32_t block_size
 /* format: not AUTO; unit: window height or block size. A CSR shard borrows a, which must outlive it. */
 asparse_status asparse_shard_build(asparse_local_csr *a, asparse_format format, int32_t unit, asparse_shard **out);
 
-/* Of the windows of one height: Σ of distinct columns, Σ of them padded to whole tiles, most of one window. */
-typedef struct asparse_window_counts {
-  int64_t columns, padded, widest;
-} asparse_window_counts;
+/* WCSR of rows that were brought together (see cluster.h): copies order into its row_map. */
+asparse_status asparse_shard_build_clustered(const asparse_clustered *a, int32_t window_height, asparse_shard **out);
 
 /* Windows of one height, and non-empty blocks of one size. Local, threaded. */
 asparse_status asparse_count_window_columns(const asparse_local_csr *a, int32_t window_height,

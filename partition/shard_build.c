@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "partition/partition.h"
 
 asparse_status asparse_shard_build(asparse_local_csr *a, asparse_format format, int32_t unit, asparse_shard **out) {
@@ -16,6 +18,19 @@ asparse_status asparse_shard_build(asparse_local_csr *a, asparse_format format, 
   }
   *out = shard;
   return ASPARSE_OK;
+cleanup:
+  asparse_shard_destroy(&shard);
+  return status;
+}
+
+asparse_status asparse_shard_build_clustered(const asparse_clustered *a, int32_t window_height, asparse_shard **out) {
+  asparse_status status = ASPARSE_OK;
+  asparse_shard *shard = NULL;
+  TRY(asparse_shard_build(a->rows, ASPARSE_FORMAT_WCSR, window_height, &shard));
+  ALLOC(shard->wcsr->row_map, a->rows->m);
+  memcpy(shard->wcsr->row_map, a->order, (size_t)a->rows->m * sizeof *a->order);
+  *out = shard;
+  shard = NULL;
 cleanup:
   asparse_shard_destroy(&shard);
   return status;

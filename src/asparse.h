@@ -48,6 +48,7 @@ typedef struct asparse_options {
   asparse_dtype precision;
   bool own_precision; /* true: precision is the matrix's own type, the field above is ignored */
   bool bf16_result;   /* C in bf16 instead of fp32, where A and B are bf16; on a GPU only */
+  bool keep_order;    /* GPU: do not bring like rows together, which costs planning time and saves gathered columns */
   const char *kernel; /* GPU: a kernel by name (see asparse_bench --list); NULL: chosen */
   bool keep_csr;      /* keep A beside its shards, as asparse_verify needs it */
 } asparse_options;

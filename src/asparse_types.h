@@ -100,6 +100,7 @@ typedef struct asparse_wcsr {
   int32_t *window_col_idx; /* [window_row_ptr[n_windows]], original column, -1 = padding */
   uint64_t *row_mask;      /* [window_row_ptr[n_windows]], bit r set: row r of the window has an entry */
   void *values;            /* [window_row_ptr[n_windows] · h] of dtype, tiles h × 16 */
+  int32_t *row_map; /* [m] row of A at each row of the windows, where like rows were brought together; NULL: the same */
 } asparse_wcsr;
 
 /* Block CSR with dense square blocks, row-major, zero where A has no entry. */

@@ -15,7 +15,7 @@ static const asparse_host_rates rates = {1, 2e10, {4e10, 8e10, 5e10}};
 /* 1 M entries; `shared` rows of eight, sixteen, … use a column; blocks hold `fill` of their elements. */
 static asparse_profile profile(asparse_dtype dtype, int64_t n, double shared, double fill) {
   asparse_profile p = {.m = 20000, .k = 20000, .n = n, .nnz = 1000000, .dtype = dtype};
-  for (int i = 0; i < 4; i++) p.window_columns[i] = (int64_t)((double)p.nnz / fmin(8 << i, shared * (1 << i)));
+  for (int i = 0; i < 4; i++) p.windows[i].columns = (int64_t)((double)p.nnz / fmin(8 << i, shared * (1 << i)));
   for (int i = 0; i < 3; i++) p.blocks[i] = (int64_t)ceil((double)p.nnz / (fill * (16 << i) * (16 << i)));
   return p;
 }

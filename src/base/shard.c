@@ -50,6 +50,7 @@ void asparse_wcsr_destroy(asparse_wcsr **a) {
   asparse_free((*a)->window_col_idx);
   asparse_free((*a)->row_mask);
   asparse_free((*a)->values);
+  asparse_free((*a)->row_map);
   FREE(*a);
 }
 
@@ -89,7 +90,8 @@ int64_t asparse_shard_bytes(const asparse_shard *a) {
   if (a->csr) return a->borrows_csr ? 0 : asparse_local_csr_bytes(a->csr);
   if (a->wcsr) {
     int64_t columns = a->wcsr->window_row_ptr[a->wcsr->n_windows];
-    return (a->wcsr->n_windows + (int64_t)1) * 8 + columns * (4 + 8 + a->wcsr->window_height * size);
+    int64_t map = a->wcsr->row_map ? 4 * (int64_t)a->wcsr->m : 0;
+    return (a->wcsr->n_windows + (int64_t)1) * 8 + columns * (4 + 8 + a->wcsr->window_height * size) + map;
   }
   int64_t blocks = a->bcsr->block_row_ptr[a->bcsr->n_block_rows], r = a->bcsr->block_size;
   return (a->bcsr->n_block_rows + (int64_t)1) * 8 + blocks * (4 + 8 * r + r * r * size);

@@ -7,6 +7,11 @@
 
 enum { ASPARSE_TILE_COLUMNS = 16 }; /* compressed columns of one WCSR tile */
 
+/* Of the windows of one height: Σ of distinct columns, Σ of them padded to whole tiles, most of one window. */
+typedef struct asparse_window_counts {
+  int64_t columns, padded, widest;
+} asparse_window_counts;
+
 /* Allocate with the given sizes; pointer arrays zeroed, the rest undefined (builders zero it by the thread
  * that fills it, which halves the time and puts pages where they are used).
  * n_columns is the sum of padded window widths, a multiple of 16. */

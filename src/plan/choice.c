@@ -20,15 +20,26 @@ static bool is_wanted(const asparse_kernel_config *c, const asparse_options *opt
          (!options->kernel || (c->kernel && strcmp(c->kernel, options->kernel) == 0));
 }
 
+/* Bringing rows together pays for the tensor cores' windows only. */
+static bool may_cluster(const asparse_local_csr *a, const asparse_clustered *clustered,
+                        const asparse_options *options) {
+  return a && clustered && !options->keep_order && a->dtype == ASPARSE_BF16 &&
+         (options->format == ASPARSE_FORMAT_AUTO || options->format == ASPARSE_FORMAT_WCSR);
+}
+
 /* Candidates with their predicted times summed over ranks, and the least of them. Collective. */
 static asparse_status score(asparse_comm *comm, const asparse_local_csr *a, int64_t n, asparse_space space, bool sample,
-                            const asparse_options *options, scores *s) {
+                            const asparse_options *options, asparse_clustered *clustered, scores *s) {
   asparse_status status = ASPARSE_OK;
   asparse_profile profile;
   asparse_host_rates rates = {0};
   double predicted[ASPARSE_DEVICE_CANDIDATES];
   status = asparse_profile_create(a, n, sample, &profile);
   if (status == ASPARSE_OK && space == ASPARSE_SPACE_HOST) status = asparse_host_rates_get(&rates);
+  if (status == ASPARSE_OK && may_cluster(a, clustered, options)) {
+    status = asparse_rows_cluster(a, clustered);
+    if (status == ASPARSE_OK) status = asparse_profile_add_clustered(clustered->rows, &profile);
+  }
   TRY(asparse_comm_agree(comm, status));
   s->nnz = profile.nnz;
   if (space == ASPARSE_SPACE_HOST)
@@ -59,20 +70,22 @@ static bool csr_is_settled(const scores *s, const asparse_options *options) {
 }
 
 asparse_status asparse_choice_make(asparse_comm *comm, const asparse_local_csr *a, int64_t n, asparse_space space,
-                                   const asparse_options *options, asparse_kernel_config *config) {
+                                   const asparse_options *options, asparse_clustered *clustered,
+                                   asparse_kernel_config *config) {
   asparse_status status = ASPARSE_OK;
   scores s = {0};
   /* A GPU's formats are close to each other and its ranks have threads to spare: it counts everything. */
   bool may_sample =
       space == ASPARSE_SPACE_HOST && (options->format == ASPARSE_FORMAT_AUTO || options->format == ASPARSE_FORMAT_CSR);
-  if (may_sample) TRY(score(comm, a, n, space, true, options, &s));
+  if (may_sample) TRY(score(comm, a, n, space, true, options, NULL, &s));
   if (may_sample && csr_is_settled(&s, options)) {
     *config = s.candidates[s.best];
     if (s.nnz > 0) config->predicted_seconds *= (double)a->row_ptr[a->m] / (double)s.nnz;
   } else {
-    TRY(score(comm, a, n, space, false, options, &s));
+    TRY(score(comm, a, n, space, false, options, clustered, &s));
     *config = s.candidates[s.best];
   }
+  if (clustered && !config->clustered) asparse_clustered_free(clustered);
 cleanup:
   return status;
 }

@@ -73,6 +73,32 @@ cleanup:
   return status;
 }
 
+/* The shard of one half of A in its chosen form. Local. */
+static asparse_status build_shard(asparse_local_csr *a, const asparse_clustered *clustered,
+                                  const asparse_kernel_config *config, asparse_shard **out) {
+  if (config->clustered) return asparse_shard_build_clustered(clustered, config->unit, out);
+  return asparse_shard_build(a, config->format, config->unit, out);
+}
+
+/* Chooses and builds the shards of both halves. Collective. */
+static asparse_status choose_shards(asparse_plan *plan, const asparse_options *options, asparse_kernel_config *diag,
+                                    asparse_kernel_config *offd) {
+  asparse_status status = ASPARSE_OK;
+  asparse_matrix *a = plan->matrix;
+  const asparse_space space = plan->engine->backend->space;
+  asparse_clustered diag_rows = {0}, offd_rows = {0};
+  const bool on_device = space == ASPARSE_SPACE_DEVICE;
+  TRY(asparse_choice_make(a->comm, a->part.diag, plan->n, space, options, on_device ? &diag_rows : NULL, diag));
+  TRY(asparse_choice_make(a->comm, plan->offd, plan->n, space, options, on_device ? &offd_rows : NULL, offd));
+  status = build_shard(a->part.diag, &diag_rows, diag, &plan->diag_shard);
+  if (status == ASPARSE_OK) status = build_shard(plan->offd, &offd_rows, offd, &plan->offd_shard);
+  TRY(asparse_comm_agree(a->comm, status));
+cleanup:
+  asparse_clustered_free(&diag_rows);
+  asparse_clustered_free(&offd_rows);
+  return status;
+}
+
 static asparse_status prepare(asparse_plan *plan, const asparse_shard *shard, const char *kernel,
                               asparse_operator *out) {
   return plan->engine->backend->prepare(plan->engine, shard, kernel, plan->n, plan->c_dtype, out);
@@ -81,22 +107,17 @@ static asparse_status prepare(asparse_plan *plan, const asparse_shard *shard, co
 static asparse_status build_shards(asparse_plan *plan, const asparse_options *options) {
   asparse_status status = ASPARSE_OK;
   asparse_kernel_config diag = {0}, offd = {0};
-  asparse_matrix *a = plan->matrix;
+  asparse_comm *comm = plan->matrix->comm;
   if (shards_are_ready(plan, options)) {
-    TRY(asparse_comm_agree(a->comm, adopt_shards(plan)));
+    TRY(asparse_comm_agree(comm, adopt_shards(plan)));
     plan->stats.ready_shards = true;
   } else {
-    const asparse_space space = plan->engine->backend->space;
-    TRY(asparse_choice_make(a->comm, a->part.diag, plan->n, space, options, &diag));
-    TRY(asparse_choice_make(a->comm, plan->offd, plan->n, space, options, &offd));
-    status = asparse_shard_build(a->part.diag, diag.format, diag.unit, &plan->diag_shard);
-    if (status == ASPARSE_OK) status = asparse_shard_build(plan->offd, offd.format, offd.unit, &plan->offd_shard);
-    TRY(asparse_comm_agree(a->comm, status));
+    TRY(choose_shards(plan, options, &diag, &offd));
   }
   status = prepare(plan, plan->diag_shard, diag.kernel, &plan->diag_operator);
   if (status == ASPARSE_OK && asparse_shard_nnz(plan->offd_shard) > 0)
     status = prepare(plan, plan->offd_shard, offd.kernel, &plan->offd_operator);
-  TRY(asparse_comm_agree(a->comm, status));
+  TRY(asparse_comm_agree(comm, status));
   plan->stats.predicted_seconds = diag.predicted_seconds + offd.predicted_seconds;
   plan->stats.least_seconds = diag.least_seconds + (plan->offd_operator.shard ? offd.least_seconds : 0);
   plan->stats.kernel = diag.kernel ? diag.kernel : asparse_format_name(plan->diag_shard->format);

@@ -1,24 +1,32 @@
 #include "plan/profile.h"
 
+#include <string.h>
+
 #include "partition/partition.h"
 
 enum { SAMPLE_RUNS = 8, SAMPLE_FRACTION = 8 };
 
 static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
 
+/* counts[4]: heights 8, 16, 32, 64. */
+static asparse_status add_windows(const asparse_local_csr *rows, asparse_window_counts *counts) {
+  for (int i = 0; i < 4; i++) {
+    asparse_window_counts more;
+    PASS(asparse_count_window_columns(rows, 8 << i, &more));
+    counts[i].columns += more.columns;
+    counts[i].padded += more.padded;
+    counts[i].widest = larger(counts[i].widest, more.widest);
+  }
+  return ASPARSE_OK;
+}
+
 /* Adds rows [begin, end). */
 static asparse_status add_rows(const asparse_local_csr *a, int32_t begin, int32_t end, asparse_profile *profile) {
-  static const int32_t heights[] = {8, 16, 32, 64}, sizes[] = {16, 32, 64};
+  static const int32_t sizes[] = {16, 32, 64};
   asparse_local_csr rows = *a;
   rows.m = end - begin;
   rows.row_ptr = a->row_ptr + begin;
-  for (int i = 0; i < 4; i++) {
-    asparse_window_counts counts;
-    PASS(asparse_count_window_columns(&rows, heights[i], &counts));
-    profile->window_columns[i] += counts.columns;
-    profile->window_padded[i] += counts.padded;
-    profile->window_widest[i] = larger(profile->window_widest[i], counts.widest);
-  }
+  PASS(add_windows(&rows, profile->windows));
   for (int i = 0; i < 3; i++) {
     int64_t blocks = 0;
     PASS(asparse_count_blocks(&rows, sizes[i], &blocks));
@@ -41,4 +49,9 @@ asparse_status asparse_profile_create(const asparse_local_csr *a, int64_t n, boo
   for (int run = 0; run < SAMPLE_RUNS; run++)
     PASS(add_rows(a, run * stride, run * stride + stride / SAMPLE_FRACTION, profile));
   return ASPARSE_OK;
+}
+
+asparse_status asparse_profile_add_clustered(const asparse_local_csr *rows, asparse_profile *profile) {
+  memset(profile->clustered, 0, sizeof profile->clustered);
+  return add_windows(rows, profile->clustered);
 }

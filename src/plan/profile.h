@@ -8,4 +8,7 @@
  * of them (profile->nnz says how many entries were counted). a NULL: an empty matrix. */
 asparse_status asparse_profile_create(const asparse_local_csr *a, int64_t n, bool sample, asparse_profile *profile);
 
+/* Local, threaded. Counts the windows of the same matrix with like rows brought together. */
+asparse_status asparse_profile_add_clustered(const asparse_local_csr *rows, asparse_profile *profile);
+
 #endif

@@ -152,14 +152,14 @@ static void release(bench_engine *engine, void *prepared) {
   asparse_free(p);
 }
 
-static asparse_status prepare(bench_engine *engine, const bench_kernel *kernel, const asparse_shard *a,
+static asparse_status prepare(bench_engine *engine, const bench_kernel *kernel, const asparse_shard *a, int64_t n,
                               void **prepared) {
   asparse_status status = ASPARSE_OK;
   cuda_engine *g = cuda_of(engine);
   cuda_prepared *p = NULL;
   ALLOC_ZERO(p, 1);
   if (kernel->peer) TRY(asparse_peer_create(g->handles, kernel->row, a, g->options->max_bytes, &p->peer));
-  else TRY(asparse_device_shard_create(g->device, kernel->row, a, g->n_most, &p->shard));
+  else TRY(asparse_device_shard_create(g->device, kernel->row, a, n, &p->shard));
   TRY(asparse_device_wait(g->device));
   *prepared = p;
   p = NULL;
@@ -294,8 +294,12 @@ static asparse_status list_kernels(bench_engine *engine) {
     const asparse_device_kernel *row = asparse_device_kernels[i];
     for (int j = 0; row->units[j]; j++) {
       if (engine->n_kernels == BENCH_MOST_KERNELS) return ASPARSE_FAIL(ASPARSE_ERR_RUNTIME, "too many kernels");
-      engine->kernels[engine->n_kernels++] = (bench_kernel){
-          .name = row->name, .format = row->format, .unit = row->units[j], .automatic = row->automatic, .row = row};
+      engine->kernels[engine->n_kernels++] = (bench_kernel){.name = row->name,
+                                                            .format = row->format,
+                                                            .unit = row->units[j],
+                                                            .automatic = row->automatic,
+                                                            .clustered = row->clustered,
+                                                            .row = row};
     }
   }
   for (int i = 0; asparse_peers[i]; i++) {

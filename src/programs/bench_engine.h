@@ -1,7 +1,7 @@
 /* Where kernels are timed: the host or a GPU, behind one table of functions. Local.
  *
- * open → for each matrix: load → prepare each kernel → for each n, descending: operands → ready, check, arm, sample →
- * release → unload → close. A kernel that cannot take a matrix or product answers ERR_USAGE, one that does not fit
+ * open → for each matrix: load → for each n, descending: prepare each kernel → operands → ready, check, arm, sample →
+ * release; → unload → close. A kernel that cannot take a matrix or product answers ERR_USAGE, one that does not fit
  * ERR_MEMORY; any other failure ends the run. */
 #ifndef ASPARSE_BENCH_ENGINE_H
 #define ASPARSE_BENCH_ENGINE_H
@@ -27,8 +27,9 @@ typedef struct bench_engine_functions {
   asparse_status (*load)(bench_engine *engine, const asparse_local_csr *a, int64_t n);
   void (*unload)(bench_engine *engine);
 
-  /* A as the kernel wants it, from a host shard of its format and unit; see keeps_shards. */
-  asparse_status (*prepare)(bench_engine *engine, const bench_kernel *kernel, const asparse_shard *a, void **prepared);
+  /* A as the kernel wants it for n columns, from a host shard of its format and unit that lives until release. */
+  asparse_status (*prepare)(bench_engine *engine, const bench_kernel *kernel, const asparse_shard *a, int64_t n,
+                            void **prepared);
   void (*release)(bench_engine *engine, void *prepared);
 
   /* B and the fp64 reference for n columns. */
@@ -54,7 +55,6 @@ struct bench_engine {
   int n_kernels;
   asparse_dtype precision; /* when none was asked for; */
   bool own_precision;      /* true: the file's own */
-  bool keeps_shards;       /* multiplies from the host shard itself, which must live until release */
 };
 
 asparse_status bench_host_open(const bench_options *options, bench_engine **engine);

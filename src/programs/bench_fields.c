@@ -22,18 +22,22 @@ static void put_time(json_t *o, const char *name, double seconds, bool timed) {
   put_number(o, name, timed ? 1e3 * seconds : NAN);
 }
 
+static void put_windows(json_t *o, const char *kind, int height, const asparse_window_counts *counts) {
+  char name[48];
+  snprintf(name, sizeof name, "%s_columns_%d", kind, height);
+  put_integer(o, name, counts->columns);
+  snprintf(name, sizeof name, "%s_padded_%d", kind, height);
+  put_integer(o, name, counts->padded);
+  snprintf(name, sizeof name, "%s_widest_%d", kind, height);
+  put_integer(o, name, counts->widest);
+}
+
 /* What the cost models count. */
 static void put_profile(json_t *o, const asparse_profile *p) {
   static const int heights[] = {8, 16, 32, 64}, sizes[] = {16, 32, 64};
   char name[32];
-  for (int i = 0; i < 4; i++) {
-    snprintf(name, sizeof name, "window_columns_%d", heights[i]);
-    put_integer(o, name, p->window_columns[i]);
-    snprintf(name, sizeof name, "window_padded_%d", heights[i]);
-    put_integer(o, name, p->window_padded[i]);
-    snprintf(name, sizeof name, "window_widest_%d", heights[i]);
-    put_integer(o, name, p->window_widest[i]);
-  }
+  for (int i = 0; i < 4; i++) put_windows(o, "window", heights[i], &p->windows[i]);
+  for (int i = 0; i < 4; i++) put_windows(o, "clustered", heights[i], &p->clustered[i]);
   for (int i = 0; i < 3; i++) {
     snprintf(name, sizeof name, "blocks_%d", sizes[i]);
     put_integer(o, name, p->blocks[i]);

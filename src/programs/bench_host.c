@@ -57,9 +57,9 @@ static asparse_status predict(bench_engine *engine, const asparse_profile *profi
 }
 
 /* Nothing is copied: what is prepared is the shard itself. */
-static asparse_status prepare(bench_engine *engine, const bench_kernel *kernel, const asparse_shard *a,
+static asparse_status prepare(bench_engine *engine, const bench_kernel *kernel, const asparse_shard *a, int64_t n,
                               void **prepared) {
-  (void)engine, (void)kernel;
+  (void)engine, (void)kernel, (void)n;
   *prepared = (void *)a;
   return ASPARSE_OK;
 }
@@ -177,7 +177,7 @@ asparse_status bench_host_open(const bench_options *options, bench_engine **out)
   ALLOC_ZERO(h, 1);
   h->base.functions = &functions;
   h->base.backend = "host";
-  h->base.own_precision = h->base.keeps_shards = true;
+  h->base.own_precision = true;
   h->seed = options->seed;
   TRY(asparse_engine_open(ASPARSE_BACKEND_HOST, 0, &h->host));
   TRY(asparse_host_rates_get(&h->rates));

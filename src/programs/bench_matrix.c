@@ -18,8 +18,10 @@ typedef struct bench_item {
   bench_row row; /* outcome, note and plan_seconds; the rest is per number of columns */
 } bench_item;
 
-/* Host shards, each built once. */
+/* Host shards, each built once, and the matrix with like rows brought together. */
 typedef struct shard_list {
+  asparse_clustered clustered;
+  double cluster_seconds;
   asparse_shard *shards[MOST_SHARDS];
   double seconds[MOST_SHARDS]; /* to build it */
   int count;
@@ -62,7 +64,7 @@ static int block_slot(int32_t size) { return size == 16 ? 0 : size == 32 ? 1 : 2
 static double stored_bytes(const asparse_profile *p, asparse_format format, int32_t unit) {
   const double size = (double)asparse_dtype_size(p->dtype);
   if (format == ASPARSE_FORMAT_CSR) return size * (double)p->nnz;
-  if (format == ASPARSE_FORMAT_WCSR) return size * (double)p->window_padded[window_slot(unit)] * unit;
+  if (format == ASPARSE_FORMAT_WCSR) return size * (double)p->windows[window_slot(unit)].padded * unit;
   return size * (double)p->blocks[block_slot(unit)] * unit * unit;
 }
 
@@ -70,7 +72,8 @@ static asparse_status find_shard(asparse_local_csr *a, const asparse_profile *pr
                                  const bench_kernel *kernel, shard_list *list, int *found) {
   for (int i = 0; i < list->count; i++) {
     const asparse_shard *shard = list->shards[i];
-    if (shard->format == kernel->format && asparse_shard_row_unit(shard) == kernel->unit) {
+    if (shard->format == kernel->format && asparse_shard_row_unit(shard) == kernel->unit &&
+        kernel->clustered == (shard->wcsr && shard->wcsr->row_map)) {
       *found = i;
       return ASPARSE_OK;
     }
@@ -79,8 +82,10 @@ static asparse_status find_shard(asparse_local_csr *a, const asparse_profile *pr
   if (bytes > (double)options->max_bytes)
     return ASPARSE_FAIL(ASPARSE_ERR_MEMORY, "%.3g GB of stored elements, more than --max-bytes", bytes * 1e-9);
   if (list->count == MOST_SHARDS) return ASPARSE_FAIL(ASPARSE_ERR_RUNTIME, "more than %d kinds of shards", MOST_SHARDS);
-  PASS(asparse_shard_build(a, kernel->format, kernel->unit, &list->shards[list->count]));
-  list->seconds[list->count] = asparse_seconds() - start;
+  asparse_shard **out = &list->shards[list->count];
+  if (kernel->clustered) PASS(asparse_shard_build_clustered(&list->clustered, kernel->unit, out));
+  else PASS(asparse_shard_build(a, kernel->format, kernel->unit, out));
+  list->seconds[list->count] = asparse_seconds() - start + (kernel->clustered ? list->cluster_seconds : 0);
   *found = list->count++;
   return ASPARSE_OK;
 }
@@ -90,12 +95,13 @@ static asparse_status prepare(bench_engine *engine, const bench_options *options
   int shard = 0;
   PASS(find_shard(a, profile, options, item->row.kernel, list, &shard));
   const double start = asparse_seconds();
-  PASS(engine->functions->prepare(engine, item->row.kernel, list->shards[shard], &item->prepared));
+  PASS(engine->functions->prepare(engine, item->row.kernel, list->shards[shard], profile->n, &item->prepared));
   item->row.plan_seconds = list->seconds[shard] + asparse_seconds() - start;
   return ASPARSE_OK;
 }
 
 static void free_shards(shard_list *list) {
+  asparse_clustered_free(&list->clustered);
   for (int i = 0; i < list->count; i++) asparse_shard_destroy(&list->shards[i]);
   list->count = 0;
 }
@@ -165,6 +171,25 @@ static int count_wrong(const bench_case *c) {
   return wrong;
 }
 
+/* Rows brought together and counted, where a kernel takes them so. */
+static asparse_status cluster(const bench_kernel *const *kernels, int n_kernels, const asparse_local_csr *a,
+                              shard_list *shards, asparse_profile *profile) {
+  bool wanted = false;
+  for (int i = 0; i < n_kernels; i++) wanted = wanted || kernels[i]->clustered;
+  if (!wanted) return ASPARSE_OK;
+  const double start = asparse_seconds();
+  PASS(asparse_rows_cluster(a, &shards->clustered));
+  shards->cluster_seconds = asparse_seconds() - start;
+  return asparse_profile_add_clustered(shards->clustered.rows, profile);
+}
+
+static void release_items(bench_engine *engine, bench_item *items, int n_items) {
+  for (int i = 0; i < n_items; i++) {
+    if (items[i].prepared) engine->functions->release(engine, items[i].prepared);
+    items[i].prepared = NULL;
+  }
+}
+
 asparse_status bench_matrix_time(bench_engine *engine, const bench_options *options, const bench_matrix *matrix,
                                  const bench_kernel *const *kernels, int n_kernels, bench_record *record) {
   asparse_status status = ASPARSE_OK;
@@ -173,23 +198,22 @@ asparse_status bench_matrix_time(bench_engine *engine, const bench_options *opti
   bench_item *items = NULL;
   ALLOC_ZERO(items, n_kernels);
   TRY(asparse_profile_create(matrix->a, options->cols[0], false, &profile));
+  TRY(cluster(kernels, n_kernels, matrix->a, &shards, &profile));
   TRY(engine->functions->load(engine, matrix->a, options->cols[0]));
-  for (int i = 0; i < n_kernels; i++) {
-    items[i].row.kernel = kernels[i];
-    TRY(bench_row_settle(&items[i].row, prepare(engine, options, matrix->a, &profile, &shards, &items[i])));
-  }
-  if (!engine->keeps_shards) free_shards(&shards);
   for (int i = 0; i < options->n_cols; i++) {
     bench_case *c = &record->cases[record->n_cases];
     profile.n = options->cols[i];
+    for (int j = 0; j < n_kernels; j++) {
+      items[j].row = (bench_row){.kernel = kernels[j]};
+      TRY(bench_row_settle(&items[j].row, prepare(engine, options, matrix->a, &profile, &shards, &items[j])));
+    }
     TRY(time_case(engine, options, matrix, &profile, items, n_kernels, c));
     record->n_wrong += count_wrong(c);
     record->n_cases++;
+    release_items(engine, items, n_kernels);
   }
 cleanup:
-  for (int i = 0; items && i < n_kernels; i++) {
-    if (items[i].prepared) engine->functions->release(engine, items[i].prepared);
-  }
+  if (items) release_items(engine, items, n_kernels);
   asparse_free(items);
   engine->functions->unload(engine);
   free_shards(&shards);

@@ -11,6 +11,7 @@ typedef struct bench_kernel {
   asparse_format format; /* of the host shard it is made from */
   int32_t unit;          /* window height or block size; 1 for CSR */
   bool automatic;        /* the cost model may pick it */
+  bool clustered;        /* of rows brought together */
   bool peer, cusparse;   /* a library's; cuSPARSE's */
   const void *row;       /* of the engine's own table */
 } bench_kernel;

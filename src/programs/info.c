@@ -13,7 +13,7 @@ static const char program[] = "asparse_info";
 /* Rank 0 measures its host's rates and lets the cost model choose for the whole matrix on one rank. */
 static asparse_status advise(info_record *r) {
   asparse_profile profile = {.m = r->s.m, .k = r->s.k, .n = r->options->cols, .nnz = r->s.nnz, .dtype = r->dtype};
-  memcpy(profile.window_columns, r->s.window_columns, sizeof profile.window_columns);
+  for (int i = 0; i < 4; i++) profile.windows[i].columns = r->s.window_columns[i];
   memcpy(profile.blocks, r->s.blocks, sizeof profile.blocks);
   PASS(asparse_host_rates_get(&r->rates));
   r->chosen = asparse_choose(&profile, &r->rates, ASPARSE_FORMAT_AUTO, 0, r->candidates, &r->n_candidates);

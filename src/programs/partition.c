@@ -31,8 +31,8 @@ static asparse_status cut_part(asparse_comm *comm, cutting *cut, int part, bool 
   const partition_options *o = cut->options;
   TRY(asparse_matrix_part(comm, cut->slab, cut->partition, part, false, out));
   if (first) {
-    TRY(asparse_choice_make(comm, out->diag, o->cols, ASPARSE_SPACE_HOST, &o->plan, &cut->diag));
-    TRY(asparse_choice_make(comm, out->offd, o->cols, ASPARSE_SPACE_HOST, &o->plan, &cut->offd));
+    TRY(asparse_choice_make(comm, out->diag, o->cols, ASPARSE_SPACE_HOST, &o->plan, NULL, &cut->diag));
+    TRY(asparse_choice_make(comm, out->offd, o->cols, ASPARSE_SPACE_HOST, &o->plan, NULL, &cut->offd));
   }
   if (part >= 0) {
     status = build_shard(out->diag, &cut->diag, &out->diag_shard);

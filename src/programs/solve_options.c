@@ -21,6 +21,7 @@ enum {
   OPTION_BACKEND,
   OPTION_KERNEL,
   OPTION_RESULT,
+  OPTION_KEEP_ORDER,
   OPTION_VERIFY,
   OPTION_JSON,
   OPTION_CSV,
@@ -47,6 +48,7 @@ static const struct option solve_table[] = {{"b", required_argument, NULL, OPTIO
                                             {"backend", required_argument, NULL, OPTION_BACKEND},
                                             {"kernel", required_argument, NULL, OPTION_KERNEL},
                                             {"result", required_argument, NULL, OPTION_RESULT},
+                                            {"keep-order", no_argument, NULL, OPTION_KEEP_ORDER},
                                             {"verify", optional_argument, NULL, OPTION_VERIFY},
                                             {"json", required_argument, NULL, OPTION_JSON},
                                             {"csv", required_argument, NULL, OPTION_CSV},
@@ -75,6 +77,7 @@ static const char solve_help[] =
     "  --exchange MODE        auto, rows, replicate\n"
     "  --backend BACKEND      auto (a Hopper GPU where every rank sees one, else the host), host, cuda\n"
     "  --kernel NAME          a GPU kernel by name; default: the one with the least predicted time\n"
+    "  --keep-order           on a GPU: do not bring like rows together, which makes planning longer\n"
     "  --result TYPE          C of a bf16 product: fp32 (default), bf16 (on a GPU)\n"
     "  --threads T            threads of each rank; default: the cores of the machine shared by its ranks\n"
     "Measuring:\n"
@@ -122,6 +125,7 @@ static asparse_status parse_plan_option(int option, const char *value, asparse_o
     plan->exchange = (asparse_exchange_mode)choice;
     break;
   case OPTION_KERNEL: plan->kernel = value; break;
+  case OPTION_KEEP_ORDER: plan->keep_order = true; break;
   case OPTION_RESULT:
     PASS(option_choose("--result", value, option_results, &choice));
     plan->bf16_result = choice == ASPARSE_BF16;

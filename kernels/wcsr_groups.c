@@ -1,0 +1,107 @@
+#include "kernels/wcsr_groups.h"
+
+#include "base/shard.h"
+
+/* Dense columns of a warp, and warps that run at a time on one H200 at window height 16. */
+enum { WARP_COLUMNS = 64, RESIDENT_WARPS = 132 * 20 };
+
+/* A warp's tiles: at least this many before a window is shared, and at most before it takes several groups. */
+enum { LEAST_TILES = 6, MOST_TILES = 16 };
+
+enum { W = ASPARSE_WCSR_WARPS };
+
+static int64_t window_tiles(const asparse_wcsr *a, int32_t w) {
+  return (a->window_row_ptr[w + 1] - a->window_row_ptr[w]) / ASPARSE_TILE_COLUMNS;
+}
+
+/* Tiles beyond which a window is shared: half of what a warp has to do anyway. */
+static int64_t alone_tiles(const asparse_wcsr *a, int64_t n) {
+  const int64_t tiles = a->window_row_ptr[a->n_windows] / ASPARSE_TILE_COLUMNS;
+  const int64_t slices = (n + WARP_COLUMNS - 1) / WARP_COLUMNS, turn = tiles * slices / RESIDENT_WARPS / 2;
+  return turn < LEAST_TILES ? LEAST_TILES : turn < W * MOST_TILES ? turn : W * MOST_TILES;
+}
+
+static int64_t groups_of(int64_t tiles) {
+  const int64_t most = W * MOST_TILES;
+  return tiles <= 2 * most ? 1 : (tiles + most - 1) / most;
+}
+
+/* Tiles [first, first + n) of window w over the warps of one group. */
+static void add_shared(asparse_wcsr_groups *out, int64_t first, int64_t n, int32_t w, int32_t part) {
+  asparse_wcsr_share *shares = out->shares + (int64_t)out->n_groups++ * W;
+  for (int i = 0; i < W; i++) {
+    const int64_t begin = n * i / W, end = n * (i + 1) / W;
+    shares[i] = (asparse_wcsr_share){(int32_t)(first + begin), (int32_t)(end - begin), w, part};
+  }
+  out->n_shared++;
+}
+
+static void add_long(asparse_wcsr_groups *out, const asparse_wcsr *a, int32_t w) {
+  const int64_t tiles = window_tiles(a, w), first = a->window_row_ptr[w] / ASPARSE_TILE_COLUMNS;
+  const int64_t parts = groups_of(tiles);
+  if (parts == 1) {
+    add_shared(out, first, tiles, w, ASPARSE_WCSR_SHARED);
+    return;
+  }
+  out->splits[out->n_splits] = (asparse_wcsr_split){w, out->n_slots, (int32_t)parts};
+  for (int64_t i = 0; i < parts; i++) {
+    const int64_t begin = tiles * i / parts, end = tiles * (i + 1) / parts;
+    out->slot_split[out->n_slots] = out->n_splits;
+    add_shared(out, first + begin, end - begin, w, out->n_slots++);
+  }
+  out->n_splits++;
+}
+
+/* Windows of a warp each, four neighbours to a group. */
+static void add_alone(asparse_wcsr_groups *out, const asparse_wcsr *a, int64_t most) {
+  int used = W;
+  for (int32_t w = 0; w < a->n_windows; w++) {
+    const int64_t tiles = window_tiles(a, w);
+    if (tiles > most) continue;
+    asparse_wcsr_share *shares = out->shares + ((int64_t)out->n_groups - (used < W)) * W;
+    if (used == W) {
+      out->n_groups++;
+      for (used = 0; used < W; used++) shares[used] = (asparse_wcsr_share){.part = ASPARSE_WCSR_IDLE};
+      used = 0;
+    }
+    const int32_t first = (int32_t)(a->window_row_ptr[w] / ASPARSE_TILE_COLUMNS);
+    shares[used++] = (asparse_wcsr_share){first, (int32_t)tiles, w, ASPARSE_WCSR_ALONE};
+  }
+}
+
+asparse_status asparse_wcsr_groups_build(const asparse_wcsr *a, int64_t n, asparse_wcsr_groups **groups) {
+  asparse_status status = ASPARSE_OK;
+  asparse_wcsr_groups *out = NULL;
+  const int64_t total = a->window_row_ptr[a->n_windows] / ASPARSE_TILE_COLUMNS, most = alone_tiles(a, n);
+  int64_t n_alone = 0, n_long = 0, n_slots = 0, n_splits = 0;
+  TRY_THAT(total <= INT32_MAX - a->n_windows, ASPARSE_ERR_RUNTIME,
+           "WCSR with %lld tiles: a GPU work list holds %d; use more ranks", (long long)total, INT32_MAX);
+  for (int32_t w = 0; w < a->n_windows; w++) {
+    const int64_t tiles = window_tiles(a, w), parts = groups_of(tiles);
+    n_alone += tiles <= most;
+    n_long += tiles > most ? parts : 0;
+    n_slots += tiles > most && parts > 1 ? parts : 0;
+    n_splits += tiles > most && parts > 1;
+  }
+  ALLOC_ZERO(out, 1);
+  ALLOC(out->shares, W * ((n_alone + W - 1) / W + n_long));
+  ALLOC(out->splits, n_splits);
+  ALLOC(out->slot_split, n_slots);
+  for (int32_t w = 0; w < a->n_windows; w++) {
+    if (window_tiles(a, w) > most) add_long(out, a, w);
+  }
+  add_alone(out, a, most);
+  *groups = out;
+  out = NULL;
+cleanup:
+  asparse_wcsr_groups_destroy(&out);
+  return status;
+}
+
+void asparse_wcsr_groups_destroy(asparse_wcsr_groups **groups) {
+  if (!groups || !*groups) return;
+  asparse_free((*groups)->shares);
+  asparse_free((*groups)->splits);
+  asparse_free((*groups)->slot_split);
+  FREE(*groups);
+}

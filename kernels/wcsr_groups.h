@@ -1,0 +1,43 @@
+/* The work list of the register-gather WCSR kernel: what the four warps of each CTA do. Local, host. */
+#ifndef ASPARSE_WCSR_GROUPS_H
+#define ASPARSE_WCSR_GROUPS_H
+
+#include "kernels/wcsr_work.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ASPARSE_WCSR_WARPS = 4 }; /* of a CTA: the shares of a group */
+
+/* Values of asparse_wcsr_share.part below 0. */
+enum {
+  ASPARSE_WCSR_ALONE = -1,  /* the share is a whole window */
+  ASPARSE_WCSR_SHARED = -2, /* the group's shares are one window: their sums are added through shared memory */
+  ASPARSE_WCSR_IDLE = -3
+};
+
+/* What one warp multiplies: consecutive tiles of one window. */
+typedef struct asparse_wcsr_share {
+  int32_t first_tile, n_tiles; /* tiles counted over the whole matrix; n_tiles may be 0 */
+  int32_t window;
+  int32_t part; /* see above; ≥ 0: the group's shares are this part (workspace slot) of a window of several groups */
+} asparse_wcsr_share;
+
+typedef struct asparse_wcsr_groups {
+  int32_t n_groups, n_shared; /* all; those with part other than ALONE */
+  int32_t n_splits, n_slots;  /* windows of several groups; groups that are parts of them */
+  asparse_wcsr_share *shares; /* [n_groups · 4]; groups of several windows hold neighbouring ones */
+  asparse_wcsr_split *splits; /* [n_splits] */
+  int32_t *slot_split;        /* [n_slots] the split a slot belongs to */
+} asparse_wcsr_groups;
+
+/* The list for a with n columns of B: windows long enough to keep a warp busy beyond its turn are shared by a CTA,
+ * longer ones by several. The caller destroys it. ERR_MEMORY; ERR_RUNTIME when a has more tiles than int32 counts. */
+asparse_status asparse_wcsr_groups_build(const asparse_wcsr *a, int64_t n, asparse_wcsr_groups **groups);
+void asparse_wcsr_groups_destroy(asparse_wcsr_groups **groups);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
