@@ -224,6 +224,23 @@ static void rmat_edges(void **unused) {
   asparse_csr_destroy(&a);
 }
 
+/* With equal quadrants, lengths of rows that lie apart by half, quarter, … of the graph know nothing of each other. */
+static void rmat_rows_are_independent(void **unused) {
+  (void)unused;
+  enum { N = 1 << 12, MEAN = 32 };
+  asparse_generator g = parsed("rmat:12,32,.25,.25,.25", 10, ASPARSE_FP64);
+  static int64_t edges[N];
+  double variance = 0;
+  g.kind->count(&g, 0, N, edges);
+  for (int64_t i = 0; i < N; i++) variance += (double)((edges[i] - MEAN) * (edges[i] - MEAN)) / N;
+  assert_true(fabs(variance / MEAN - 1) < 5 * sqrt(2.0 / N));
+  for (int64_t apart = N / 2; apart > 0; apart /= 2) {
+    double covariance = 0;
+    for (int64_t i = 0; i < N; i++) covariance += (double)((edges[i] - MEAN) * (edges[i ^ apart] - MEAN)) / N;
+    assert_true(fabs(covariance) < 5 * MEAN * sqrt(2.0 / N));
+  }
+}
+
 static const char *const all_kinds[] = {"grid2d:9,7",          "grid3d:5,4,3,27,values=random",
                                         "fem2d:6,unknowns=2",  "fem3d:3,unknowns=2",
                                         "banded:90,9,.4",      "rmat:7,6",
@@ -337,12 +354,19 @@ static void values_and_precision(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(grids),       cmocka_unit_test(finite_elements),
-      cmocka_unit_test(banded),      cmocka_unit_test(uniform),
-      cmocka_unit_test(blocks),      cmocka_unit_test(rmat_places),
-      cmocka_unit_test(rmat_edges),  cmocka_unit_test(slabs_of_any_cut),
-      cmocka_unit_test(large_slabs), cmocka_unit_test(cuts),
-      cmocka_unit_test(seeds),       cmocka_unit_test(values_and_precision),
+      cmocka_unit_test(grids),
+      cmocka_unit_test(finite_elements),
+      cmocka_unit_test(banded),
+      cmocka_unit_test(uniform),
+      cmocka_unit_test(blocks),
+      cmocka_unit_test(rmat_places),
+      cmocka_unit_test(rmat_edges),
+      cmocka_unit_test(rmat_rows_are_independent),
+      cmocka_unit_test(slabs_of_any_cut),
+      cmocka_unit_test(large_slabs),
+      cmocka_unit_test(cuts),
+      cmocka_unit_test(seeds),
+      cmocka_unit_test(values_and_precision),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
