@@ -74,20 +74,22 @@ __device__ __forceinline__ void copy_elements(uint8_t *shared, const uint16_t *b
   for (int i = 0; i < kPieceColumns; i++) reinterpret_cast<uint16_t *>(shared)[i] = i < count ? __ldg(b + i) : 0;
 }
 
-/* This thread's share of the 64 × N slice of B: one piece of kRows neighbouring rows, zeros where there is none. */
+/* This thread's share of the 64 × N slice of B: one piece of kRows neighbouring rows, zeros where there is none. Zeros
+ * come from an address that always holds 16 bytes: memcheck takes every copy to read them. */
 template <int N>
 __device__ __forceinline__ void gather(const Problem &p, const int32_t (&rows)[Shape<N>::kRows], int32_t first_col,
                                        uint8_t *slice) {
   const int piece = threadIdx.x % Shape<N>::kPieces, first_row = threadIdx.x / Shape<N>::kPieces * Shape<N>::kRows;
   const int32_t col = first_col + piece * kPieceColumns;
   const int32_t inside = max(0, min(p.n - col, kPieceColumns));
+  const bool whole = p.b_pieces && (inside == 0 || inside == kPieceColumns);
   uint8_t *box = slice + piece / 8 * kBoxBytes;
 #pragma unroll
   for (int i = 0; i < Shape<N>::kRows; i++) {
     const int32_t count = rows[i] >= 0 ? inside : 0;
-    const uint16_t *from = count > 0 ? p.b + static_cast<int64_t>(rows[i]) * p.ldb + col : p.b;
+    const uint16_t *from = count > 0 ? p.b + static_cast<int64_t>(rows[i]) * p.ldb + col : p.values;
     uint8_t *to = box + bcsr::swizzled(first_row + i, piece % 8 * 16);
-    if (p.b_pieces) sm90::copy_async_16(to, from, count * 2);
+    if (whole) sm90::copy_async_16(to, from, count * 2);
     else copy_elements(to, from, count);
   }
 }
