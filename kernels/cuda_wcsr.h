@@ -1,4 +1,4 @@
-/* WCSR on a GPU: C = A·B with bf16 A and B, fp32 accumulation and C. */
+/* WCSR on a GPU: C = A·B with bf16 A and B, fp32 accumulation, C in fp32 or bf16. */
 #ifndef ASPARSE_CUDA_WCSR_H
 #define ASPARSE_CUDA_WCSR_H
 
@@ -34,14 +34,15 @@ typedef struct asparse_cuda_wcsr {
 size_t asparse_cuda_wcsr_workspace(const asparse_cuda_wcsr *a, int64_t n);
 
 /* Enqueues C = A·B (C += A·B when accumulate) on stream; allocates nothing, waits for nothing.
- *   d_b: [k × n] bf16, ldb ≥ n;  d_c: [m × n] fp32, ldc ≥ n;  strides in elements, ≤ INT32_MAX.
+ *   d_b: [k × n] bf16, ldb ≥ n;  d_c: [m × n] of c_dtype (fp32, or bf16: rounded once, after adding), ldc ≥ n;
+ *   strides in elements, ≤ INT32_MAX.
  *   d_workspace: asparse_cuda_wcsr_workspace bytes, 16-byte aligned; NULL when that is 0.
- * Fast when ldb and n are multiples of 8, ldc of 4, d_b and d_c 16-byte aligned; right in any case.
+ * Fast when ldb and n are multiples of 8, ldc of 4 (8 for bf16), d_b and d_c 16-byte aligned; right in any case.
  * Equals CSR arithmetic for Inf and NaN in B, and is bitwise the same from run to run.
  * cudaErrorInvalidValue for arguments that break these rules, else the launch's own error. */
 cudaError_t asparse_cuda_wcsr_multiply(const asparse_cuda_wcsr *a, int64_t n, const uint16_t *d_b, int64_t ldb,
-                                       float *d_c, int64_t ldc, bool accumulate, void *d_workspace,
-                                       cudaStream_t stream);
+                                       asparse_dtype c_dtype, void *d_c, int64_t ldc, bool accumulate,
+                                       void *d_workspace, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

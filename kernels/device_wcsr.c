@@ -36,7 +36,8 @@ static asparse_status upload_gather(const asparse_shard *a, asparse_device_shard
 }
 
 static cudaError_t gather(const asparse_device_shard *a, const asparse_device_product *p, cudaStream_t stream) {
-  return asparse_cuda_wcsr_multiply(&a->as.wcsr, p->n, p->b, p->ldb, p->c, p->ldc, p->accumulate, a->workspace, stream);
+  return asparse_cuda_wcsr_multiply(&a->as.wcsr, p->n, p->b, p->ldb, p->c_dtype, p->c, p->ldc, p->accumulate,
+                                    a->workspace, stream);
 }
 
 static cudaError_t atomics(const asparse_device_shard *a, const asparse_device_product *p, cudaStream_t stream) {

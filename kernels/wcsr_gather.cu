@@ -9,10 +9,9 @@
  * 2t and 2t+1 of every 8. No shared memory, no barrier; the next tile's loads fly while this one multiplies. */
 #include "kernels/cuda_wcsr.h"
 #include "kernels/mma.cuh"
+#include "kernels/result.cuh"
 
 #include <algorithm>
-
-#include <cuda_bf16.h>
 
 namespace {
 
@@ -32,7 +31,7 @@ struct Problem {
   const uint16_t *b;     /* [k × n] */
   int32_t ldb;
   bool b_vector; /* 16-byte loads of whole column groups are possible */
-  float *c;      /* [m × n] */
+  void *c;       /* [m × n], float or __nv_bfloat16 */
   int32_t ldc;
   bool accumulate;
   float *workspace; /* [n_slots × h × workspace_ld] */
@@ -45,18 +44,21 @@ template <int H> struct Tile {
 };
 
 /* Where a warp's results go: row r, column j of the window at out[r · ld + j]; r < rows, j < n. */
-struct Destination {
-  float *out;
+template <typename C> struct Destination {
+  C *out;
   int32_t ld, rows;
   bool accumulate, stream;
 };
 
-template <int H> __device__ __forceinline__ Destination destination(const Problem &p, const asparse_wcsr_task &task) {
-  if (task.slot >= 0) {
-    return {p.workspace + (int64_t)task.slot * H * p.workspace_ld, p.workspace_ld, H, false, false};
-  }
-  int32_t row = task.window * H;
-  return {p.c + (int64_t)row * p.ldc, p.ldc, min(H, p.m - row), p.accumulate, true};
+template <int H>
+__device__ __forceinline__ Destination<float> slot_of(const Problem &p, const asparse_wcsr_task &task) {
+  return {p.workspace + (int64_t)task.slot * H * p.workspace_ld, p.workspace_ld, H, false, false};
+}
+
+template <int H, typename C>
+__device__ __forceinline__ Destination<C> window_of(const Problem &p, const asparse_wcsr_task &task) {
+  const int32_t row = task.window * H;
+  return {static_cast<C *>(p.c) + (int64_t)row * p.ldc, p.ldc, min(H, p.m - row), p.accumulate, true};
 }
 
 __device__ __forceinline__ int4 load_columns(const Problem &p, int32_t tile, int t) {
@@ -115,7 +117,7 @@ __device__ __forceinline__ void store_four(float *at, float4 x, bool accumulate,
 
 /* Columns col … col+7 of a row, by all lanes of a warp. Lanes g and g ^ 1 exchange halves, so that a pair's store
  * fills a 32-byte sector: 0-18 % less time on FEM and grids than two half sectors a lane (H200). */
-__device__ __forceinline__ void store_pairs(const Destination &d, int32_t n, int32_t row, int32_t col,
+__device__ __forceinline__ void store_pairs(const Destination<float> &d, int32_t n, int32_t row, int32_t col,
                                             const float (&x)[8]) {
   const bool right = col & kLaneColumns;
   float got[4];
@@ -136,18 +138,25 @@ __device__ __forceinline__ void store_pairs(const Destination &d, int32_t n, int
   }
 }
 
-__device__ __forceinline__ void store_elements(const Destination &d, int32_t n, int32_t row, int32_t col,
+/* bf16 needs no exchange: eight columns are 16 bytes, and neighbouring lanes fill the sector. */
+__device__ __forceinline__ void store_pairs(const Destination<__nv_bfloat16> &d, int32_t n, int32_t row, int32_t col,
+                                            const float (&x)[8]) {
+  if (row < d.rows && col < n) store_eight(d.out + (int64_t)row * d.ld + col, x, d.accumulate);
+}
+
+template <typename C>
+__device__ __forceinline__ void store_elements(const Destination<C> &d, int32_t n, int32_t row, int32_t col,
                                                const float (&x)[8]) {
   if (row >= d.rows) return;
-  float *out = d.out + (int64_t)row * d.ld + col;
+  C *out = d.out + (int64_t)row * d.ld + col;
 #pragma unroll
   for (int i = 0; i < kLaneColumns; i++) {
-    if (col + i < n) out[i] = d.accumulate ? out[i] + x[i] : x[i];
+    if (col + i < n) store_one(out + i, x[i], d.accumulate);
   }
 }
 
-template <int H, bool kAligned>
-__device__ __forceinline__ void store(const Destination &d, int32_t n, int32_t col, int t,
+template <int H, bool kAligned, typename C>
+__device__ __forceinline__ void store(const Destination<C> &d, int32_t n, int32_t col, int t,
                                       const float (&acc)[H / 8][4][4]) {
 #pragma unroll
   for (int j = 0; j < H / 8; j++) {
@@ -163,10 +172,9 @@ __device__ __forceinline__ void store(const Destination &d, int32_t n, int32_t c
 }
 
 /* The same result from stored entries alone, for tiles where a padding zero met Inf or NaN of B. */
-template <int H>
-__device__ __noinline__ void multiply_stored(const Problem &p, const asparse_wcsr_task &task, int32_t first_col,
-                                             int lane) {
-  Destination d = destination<H>(p, task);
+template <int H, typename C>
+__device__ __noinline__ void multiply_stored(const Problem &p, const asparse_wcsr_task &task, Destination<C> d,
+                                             int32_t first_col, int lane) {
   int64_t begin = (int64_t)task.first_tile * kTileColumns, end = begin + (int64_t)task.n_tiles * kTileColumns;
   int32_t end_col = min(first_col + kWarpColumns, p.n);
   for (int32_t row = 0; row < d.rows; row++) {
@@ -179,8 +187,7 @@ __device__ __noinline__ void multiply_stored(const Problem &p, const asparse_wcs
         uint16_t b = p.b[(int64_t)p.col_idx[e] * p.ldb + col];
         sum = fmaf(__bfloat162float(__ushort_as_bfloat16(value)), __bfloat162float(__ushort_as_bfloat16(b)), sum);
       }
-      float *out = d.out + (int64_t)row * d.ld + col;
-      *out = d.accumulate ? *out + sum : sum;
+      store_one(d.out + (int64_t)row * d.ld + col, sum, d.accumulate);
     }
   }
 }
@@ -195,10 +202,17 @@ template <int H> __device__ __forceinline__ bool has_nan(const float (&acc)[H / 
   return nan;
 }
 
+template <int H, bool kAligned, typename C>
+__device__ __forceinline__ void finish(const Problem &p, const asparse_wcsr_task &task, const Destination<C> &d,
+                                       int32_t first_col, int lane, const float (&acc)[H / 8][4][4]) {
+  if (__any_sync(0xffffffff, has_nan<H>(acc))) multiply_stored<H>(p, task, d, first_col, lane);
+  else store<H, kAligned>(d, p.n, first_col + lane / 4 * kLaneColumns, lane % 4, acc);
+}
+
 /* CTAs on a multiprocessor: the register budget 65536 / (128 · CTAs) that each height fits without spills. */
 template <int H, bool kAligned> constexpr int kCtas = H == 64 ? 2 : H == 32 ? 3 : !kAligned ? 4 : H == 16 ? 5 : 6;
 
-template <int H, bool kAligned>
+template <int H, bool kAligned, typename C>
 __global__ void __launch_bounds__(32 * kWarps, kCtas<H, kAligned>) wcsr_gather(const __grid_constant__ Problem p) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int32_t index = blockIdx.x * p.tasks_per_cta + warp % p.tasks_per_cta;
@@ -228,14 +242,12 @@ __global__ void __launch_bounds__(32 * kWarps, kCtas<H, kAligned>) wcsr_gather(c
     multiply_tile<H>(now, acc);
   }
 
-  if (__any_sync(0xffffffff, has_nan<H>(acc))) {
-    multiply_stored<H>(p, task, first_col, lane);
-  } else {
-    store<H, kAligned>(destination<H>(p, task), p.n, col, t, acc);
-  }
+  if (task.slot >= 0) finish<H, kAligned>(p, task, slot_of<H>(p, task), first_col, lane, acc);
+  else finish<H, kAligned>(p, task, window_of<H, C>(p, task), first_col, lane, acc);
 }
 
 /* C(window, :) = Σ over its slots, in order, so that the result does not depend on timing. */
+template <typename C>
 __global__ void __launch_bounds__(256)
     add_slots(const __grid_constant__ Problem p, int32_t h, const asparse_wcsr_split *__restrict__ splits) {
   const asparse_wcsr_split split = splits[blockIdx.x];
@@ -245,18 +257,29 @@ __global__ void __launch_bounds__(256)
   const int32_t first_row = split.window * h, rows = min(h, p.m - first_row);
   for (int32_t r = blockIdx.z; r < rows; r += gridDim.z) {
     const float *in = p.workspace + split.first_slot * slot_size + (int64_t)r * p.workspace_ld + col;
-    float *out = p.c + (int64_t)(first_row + r) * p.ldc + col;
     float sum = 0;
     for (int32_t s = 0; s < split.n_slots; s++) sum += in[s * slot_size];
-    *out = p.accumulate ? *out + sum : sum;
+    store_one(static_cast<C *>(p.c) + (int64_t)(first_row + r) * p.ldc + col, sum, p.accumulate);
   }
 }
 
-template <int H> cudaError_t launch(const Problem &p, bool aligned, cudaStream_t stream) {
+template <int H, typename C> cudaError_t launch(const Problem &p, bool aligned, cudaStream_t stream) {
   const int32_t slices = kWarps / p.tasks_per_cta;
   const dim3 grid((p.n_tasks - 1) / p.tasks_per_cta + 1, (p.n - 1) / (slices * kWarpColumns) + 1);
-  if (aligned) wcsr_gather<H, true><<<grid, 32 * kWarps, 0, stream>>>(p);
-  else wcsr_gather<H, false><<<grid, 32 * kWarps, 0, stream>>>(p);
+  if (aligned) wcsr_gather<H, true, C><<<grid, 32 * kWarps, 0, stream>>>(p);
+  else wcsr_gather<H, false, C><<<grid, 32 * kWarps, 0, stream>>>(p);
+  return cudaGetLastError();
+}
+
+template <typename C>
+cudaError_t multiply(const Problem &p, int32_t h, const asparse_wcsr_work &work, bool aligned, cudaStream_t stream) {
+  const cudaError_t error = h == 8    ? launch<8, C>(p, aligned, stream)
+                            : h == 16 ? launch<16, C>(p, aligned, stream)
+                            : h == 32 ? launch<32, C>(p, aligned, stream)
+                                      : launch<64, C>(p, aligned, stream);
+  if (error != cudaSuccess || work.n_splits == 0) return error;
+  const dim3 grid(work.n_splits, (p.n - 1) / 256 + 1, 8);
+  add_slots<C><<<grid, 256, 0, stream>>>(p, h, work.splits);
   return cudaGetLastError();
 }
 
@@ -271,8 +294,8 @@ size_t asparse_cuda_wcsr_workspace(const asparse_cuda_wcsr *a, int64_t n) {
 }
 
 cudaError_t asparse_cuda_wcsr_multiply(const asparse_cuda_wcsr *a, int64_t n, const uint16_t *d_b, int64_t ldb,
-                                       float *d_c, int64_t ldc, bool accumulate, void *d_workspace,
-                                       cudaStream_t stream) {
+                                       asparse_dtype c_dtype, void *d_c, int64_t ldc, bool accumulate,
+                                       void *d_workspace, cudaStream_t stream) {
   const asparse_wcsr_work &work = a->work;
   const int32_t h = a->window_height;
   const int64_t most_columns = INT64_C(65535) * kWarpColumns; /* grid.y */
@@ -281,14 +304,15 @@ cudaError_t asparse_cuda_wcsr_multiply(const asparse_cuda_wcsr *a, int64_t n, co
                      (h == 8 || h == 16 || h == 32 || h == 64) && a->m >= 0 && n >= 0 && n <= most_columns &&
                      ldb >= n && ldb <= INT32_MAX && ldc >= n && ldc <= INT32_MAX && aligned_to_16(a->window_col_idx) &&
                      aligned_to_16(a->values) && aligned_to_16(work.tasks) && aligned_to_16(d_workspace) &&
-                     (work.n_splits == 0 || d_workspace);
+                     (work.n_splits == 0 || d_workspace) && (c_dtype == ASPARSE_FP32 || c_dtype == ASPARSE_BF16);
   if (!valid) return cudaErrorInvalidValue;
   if (a->m == 0 || n == 0 || work.n_tasks == 0) return cudaSuccess;
 
   const int64_t slices = (n - 1) / kWarpColumns + 1;
   const int32_t wanted = a->tasks_per_cta ? a->tasks_per_cta : h <= 16 ? 4 : 1;
   const int32_t tasks_per_cta = slices == 1 ? 4 : slices == 2 ? std::max(wanted, 2) : wanted;
-  const bool b_vector = ldb % 8 == 0 && aligned_to_16(d_b), c_vector = ldc % 4 == 0 && aligned_to_16(d_c);
+  const bool b_vector = ldb % 8 == 0 && aligned_to_16(d_b),
+             c_vector = ldc % (c_dtype == ASPARSE_FP32 ? 4 : 8) == 0 && aligned_to_16(d_c);
   Problem p = {};
   p.m = a->m;
   p.n = static_cast<int32_t>(n);
@@ -307,12 +331,6 @@ cudaError_t asparse_cuda_wcsr_multiply(const asparse_cuda_wcsr *a, int64_t n, co
   p.workspace = static_cast<float *>(d_workspace);
   p.workspace_ld = workspace_ld(n);
   const bool aligned = b_vector && c_vector && n % kLaneColumns == 0;
-  const cudaError_t error = h == 8    ? launch<8>(p, aligned, stream)
-                            : h == 16 ? launch<16>(p, aligned, stream)
-                            : h == 32 ? launch<32>(p, aligned, stream)
-                                      : launch<64>(p, aligned, stream);
-  if (error != cudaSuccess || work.n_splits == 0) return error;
-  const dim3 grid(work.n_splits, (p.n - 1) / 256 + 1, 8);
-  add_slots<<<grid, 256, 0, stream>>>(p, h, work.splits);
-  return cudaGetLastError();
+  return c_dtype == ASPARSE_FP32 ? multiply<float>(p, h, work, aligned, stream)
+                                 : multiply<__nv_bfloat16>(p, h, work, aligned, stream);
 }
