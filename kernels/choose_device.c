@@ -2,25 +2,30 @@
  *
  *   seconds = launch + max(gathered bytes / gather rate, bytes of A, B and C / memory rate, MMA flops / MMA rate)
  *
- * with rates of one H200; each kernel reaches its own share of the gather rate. */
+ * with rates of one H200; each kernel reaches its own share of the gather rate. csr-resident gathers from shared memory
+ * and has its own model (sell_choose.c). */
 #include <math.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "kernels/sell.h"
 
-/* Ceilings of the chip, measured: pieces of 512 bytes gathered from L2, device copy, dense bf16. */
-static const double GATHER = 7.6e12, MEMORY = 4.3e12, MMA = 790e12, LAUNCH = 2.5e-6;
+/* Ceilings of the chip, measured: pieces of 512 bytes gathered from L2, device copy, dense bf16; shared memory: 128
+ * bytes a cycle of each multiprocessor. */
+enum { MULTIPROCESSORS = 132 };
+static const double GATHER = 7.6e12, SHARED = 29e12, MEMORY = 4.3e12, MMA = 790e12, LAUNCH = 2.5e-6;
 
 typedef struct candidate {
   const char *kernel;
   asparse_format format;
   int32_t unit;
   bool bf16_only, clustered;
-  double gather_share; /* of GATHER that the kernel reaches */
+  double gather_share; /* of GATHER that the kernel reaches; 0: csr-resident */
 } candidate;
 
 static const candidate all[] = {
-    {"csr", ASPARSE_FORMAT_CSR, 1, false, 0.75},
+    {"csr", ASPARSE_FORMAT_CSR, 1, false, false, 0.75},
+    {"csr-resident", ASPARSE_FORMAT_CSR, 1, true, false, 0},
     {"wcsr-gather", ASPARSE_FORMAT_WCSR, 8, true, false, 0.68},
     {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 8, true, true, 0.68},
     {"wcsr-gather", ASPARSE_FORMAT_WCSR, 16, true, false, 0.62},
@@ -63,7 +68,14 @@ static double dense_bytes(const asparse_profile *p) {
          (double)p->m * row_bytes(p, asparse_dtype_result(p->dtype));
 }
 
+/* Infinite where the rows of B do not fit. */
+static double predict_resident(const asparse_profile *p) {
+  const asparse_sell_profile a = {p->m, p->k, p->nnz, p->longest_row};
+  return asparse_sell_choose(&a, p->n, MULTIPROCESSORS).predicted_seconds;
+}
+
 static double predict(const asparse_profile *p, const candidate *c) {
+  if (c->gather_share == 0) return predict_resident(p);
   const double gather = gathered_rows(p, c) * row_bytes(p, p->dtype) / (GATHER * c->gather_share);
   const double memory = (matrix_bytes(p, c) + dense_bytes(p)) / MEMORY;
   return LAUNCH + fmax(gather, memory);
@@ -101,7 +113,9 @@ double asparse_device_least_seconds(const asparse_profile *p) {
   for (int i = 0; i < N_CANDIDATES; i++) {
     const candidate *c = &all[i];
     if (!is_possible(p, c) || c->clustered) continue;
-    const double gather = gathered_rows(p, c) * row_bytes(p, p->dtype) / GATHER;
+    if (c->gather_share == 0 && p->k > asparse_sell_most_k(8)) continue;
+    const double rate = c->gather_share == 0 ? SHARED : GATHER;
+    const double gather = gathered_rows(p, c) * row_bytes(p, p->dtype) / rate;
     const double rows = c->format == ASPARSE_FORMAT_CSR ? 0 : gathered_rows(p, c) * c->unit;
     const double mma = 2 * rows * (double)p->n / MMA;
     const double a_bytes = (double)p->nnz * (double)asparse_dtype_size(p->dtype);

@@ -1,18 +1,21 @@
-/* CSR on CUDA cores: a warp computes one row × 32 vectors of columns, a lane one vector (16 bytes of B, or one
- * element where B or C is not aligned for that). Entries are broadcast reads; no shuffle, no atomics.
- * The first CTAs of the grid take one long row each, shared by their warps; the others take kWarps rows. */
+/* CSR on CUDA cores: a group of 8, 16 or 32 lanes computes one row × as many vectors of columns, a lane one vector (16
+ * bytes of B, or one element where B or C is not aligned for that). Entries are broadcast reads; no shuffle, no
+ * atomics. The first CTAs of the grid take some columns of one long row each, shared by groups of 8 lanes; the others
+ * take a row a group. */
 #include "kernels/cuda_csr.h"
+#include "kernels/result.cuh"
 
+#include <algorithm>
 #include <type_traits>
-
-#include <cuda_bf16.h>
 
 namespace {
 
-constexpr int kWarps = 8;
-constexpr int kUnroll = 4; /* gathered rows in flight per lane; 8 takes up to twice the time on short rows (H200) */
+constexpr int kWarps = 4;     /* 8 take 3-25 % longer from n = 256 on, mostly on graphs (H200) */
+constexpr int kLongLanes = 8; /* of a segment of a long row: few, so that a CTA takes many segments */
+constexpr int kUnroll = 4;    /* gathered rows in flight per lane; 8 takes up to twice the time on short rows (H200) */
 
-template <typename T> struct Problem {
+/* T: type of A and B, C: of the result. */
+template <typename T, typename C> struct Problem {
   using Sum = typename std::conditional<std::is_same<T, double>::value, double, float>::type;
   int32_t m;
   int64_t n;
@@ -21,10 +24,10 @@ template <typename T> struct Problem {
   const T *values;        /* [row_ptr[m]] */
   const T *b;             /* [k × n] */
   int64_t ldb;
-  Sum *c; /* [m × n] */
+  C *c; /* [m × n] */
   int64_t ldc;
   bool accumulate;
-  int32_t n_long_rows;
+  int32_t long_row, n_long_rows;
   const int32_t *long_rows; /* [n_long_rows] */
 };
 
@@ -45,10 +48,15 @@ __device__ __forceinline__ double widen(double x) { return x; }
 __device__ __forceinline__ float widen(float x) { return x; }
 __device__ __forceinline__ float widen(__nv_bfloat16 x) { return __bfloat162float(x); }
 
+template <typename C, typename Sum> __device__ __forceinline__ C narrow(Sum x) {
+  if constexpr (std::is_same<C, Sum>::value) return x;
+  else return __float2bfloat16_rn(x);
+}
+
 /* sum[v] += Σ values[e]·B(col_idx[e], col + v) over count ≤ kUnroll entries from e on, in order. */
-template <typename T, int V, bool kWhole>
-__device__ __forceinline__ void add_some(const Problem<T> &p, int64_t e, int count, int64_t col,
-                                         typename Problem<T>::Sum (&sum)[V]) {
+template <int V, bool kWhole, typename T, typename C>
+__device__ __forceinline__ void add_some(const Problem<T, C> &p, int64_t e, int count, int64_t col,
+                                         typename Problem<T, C>::Sum (&sum)[V]) {
   Vector<T, V> b[kUnroll];
   T a[kUnroll];
 #pragma unroll
@@ -68,75 +76,96 @@ __device__ __forceinline__ void add_some(const Problem<T> &p, int64_t e, int cou
 }
 
 /* The same over entries begin ≤ e < end. */
-template <typename T, int V>
-__device__ __forceinline__ void add_entries(const Problem<T> &p, int64_t begin, int64_t end, int64_t col,
-                                            typename Problem<T>::Sum (&sum)[V]) {
+template <int V, typename T, typename C>
+__device__ __forceinline__ void add_entries(const Problem<T, C> &p, int64_t begin, int64_t end, int64_t col,
+                                            typename Problem<T, C>::Sum (&sum)[V]) {
   int64_t e = begin;
-  for (; e + kUnroll <= end; e += kUnroll) add_some<T, V, true>(p, e, kUnroll, col, sum);
-  if (e < end) add_some<T, V, false>(p, e, static_cast<int>(end - e), col, sum);
+  for (; e + kUnroll <= end; e += kUnroll) add_some<V, true>(p, e, kUnroll, col, sum);
+  if (e < end) add_some<V, false>(p, e, static_cast<int>(end - e), col, sum);
 }
 
 /* Results of a lane, in pieces of 16 bytes. */
-template <typename T, int V>
-__device__ __forceinline__ void store(const Problem<T> &p, int32_t row, int64_t col,
-                                      const typename Problem<T>::Sum (&sum)[V]) {
-  using Sum = typename Problem<T>::Sum;
-  constexpr int kPiece = V == 1 ? 1 : 16 / sizeof(Sum);
-  Sum *out = p.c + row * p.ldc + col;
+template <int V, typename T, typename C>
+__device__ __forceinline__ void store(const Problem<T, C> &p, int32_t row, int64_t col,
+                                      const typename Problem<T, C>::Sum (&sum)[V]) {
+  C *out = p.c + row * p.ldc + col;
+  if constexpr (V == 8) {
+    store_eight(out, sum, p.accumulate);
+  } else {
+    constexpr int kPiece = V == 1 ? 1 : 16 / sizeof(C);
 #pragma unroll
-  for (int i = 0; i < V; i += kPiece) {
-    Vector<Sum, kPiece> x;
-    if (p.accumulate) x = *reinterpret_cast<const Vector<Sum, kPiece> *>(out + i);
+    for (int i = 0; i < V; i += kPiece) {
+      Vector<C, kPiece> x;
+      if (p.accumulate) x = *reinterpret_cast<const Vector<C, kPiece> *>(out + i);
 #pragma unroll
-    for (int j = 0; j < kPiece; j++) x.x[j] = p.accumulate ? x.x[j] + sum[i + j] : sum[i + j];
-    *reinterpret_cast<Vector<Sum, kPiece> *>(out + i) = x;
+      for (int j = 0; j < kPiece; j++) x.x[j] = narrow<C>(p.accumulate ? widen(x.x[j]) + sum[i + j] : sum[i + j]);
+      *reinterpret_cast<Vector<C, kPiece> *>(out + i) = x;
+    }
   }
 }
 
-/* A long row by all warps of the CTA, each a segment; the segments are added in order. */
-template <typename T, int V>
-__device__ __forceinline__ void multiply_long_row(const Problem<T> &p, int32_t row, int64_t col, int lane, int warp) {
-  using Sum = typename Problem<T>::Sum;
-  __shared__ Sum partial[kWarps][V][32]; /* [segment][vector element][lane] */
+/* kLongLanes · V columns of a long row by the CTA: each group of lanes takes a segment, then each thread a column, and
+ * adds its segments in order. */
+template <int V, typename T, typename C>
+__device__ __forceinline__ void multiply_long_row(const Problem<T, C> &p, int32_t row, int64_t first_col) {
+  using Sum = typename Problem<T, C>::Sum;
+  constexpr int kGroups = 32 / kLongLanes * kWarps, kColumns = kLongLanes * V;
+  static_assert(kColumns <= 32 * kWarps);
+  __shared__ Vector<Sum, V> partial[kGroups][kLongLanes];
+  const int lane = threadIdx.x % kLongLanes, group = threadIdx.x / kLongLanes;
   const int64_t begin = __ldg(p.row_ptr + row), length = __ldg(p.row_ptr + row + 1) - begin;
-  Sum sum[V] = {};
-  if (col < p.n) add_entries<T, V>(p, begin + length * warp / kWarps, begin + length * (warp + 1) / kWarps, col, sum);
-#pragma unroll
-  for (int v = 0; v < V; v++) partial[warp][v][lane] = sum[v];
-  __syncthreads();
-  if (warp > 0 || col >= p.n) return;
-  for (int w = 1; w < kWarps; w++) {
-#pragma unroll
-    for (int v = 0; v < V; v++) sum[v] += partial[w][v][lane];
+  Vector<Sum, V> sum = {};
+  if (first_col + lane * V < p.n) {
+    add_entries<V>(p, begin + length * group / kGroups, begin + length * (group + 1) / kGroups, first_col + lane * V,
+                   sum.x);
   }
-  store<T, V>(p, row, col, sum);
+  partial[group][lane] = sum;
+  __syncthreads();
+  const int64_t col = first_col + threadIdx.x;
+  if (threadIdx.x >= kColumns || col >= p.n) return;
+  Sum total = 0;
+#pragma unroll
+  for (int g = 0; g < kGroups; g++) total += partial[g][threadIdx.x / V].x[threadIdx.x % V];
+  store_one(p.c + row * p.ldc + col, total, p.accumulate);
 }
 
-template <typename T, int V> __global__ void __launch_bounds__(32 * kWarps) csr_multiply(const Problem<T> p) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int64_t col = (static_cast<int64_t>(blockIdx.y) * 32 + lane) * V; /* whole vectors: V divides n */
-  const int32_t block = blockIdx.x;
-  if (block < p.n_long_rows) {
-    multiply_long_row<T, V>(p, __ldg(p.long_rows + block), col, lane, warp);
+template <typename T, typename C, int V, int kLanes>
+__global__ void __launch_bounds__(32 * kWarps) csr_multiply(const Problem<T, C> p) {
+  constexpr int kGroups = 32 / kLanes * kWarps;
+  constexpr int kPieces = kLanes / kLongLanes; /* CTAs of a long row */
+  const int64_t first_col = static_cast<int64_t>(blockIdx.y) * kLanes * V;
+  const int64_t block = static_cast<int64_t>(blockIdx.x) - static_cast<int64_t>(p.n_long_rows) * kPieces;
+  if (block < 0) {
+    const int32_t row = __ldg(p.long_rows + blockIdx.x / kPieces);
+    multiply_long_row<V>(p, row, first_col + blockIdx.x % kPieces * kLongLanes * V);
     return;
   }
-  const int64_t row = static_cast<int64_t>(block - p.n_long_rows) * kWarps + warp;
+  const int64_t row = block * kGroups + threadIdx.x / kLanes;
+  const int64_t col = first_col + threadIdx.x % kLanes * V; /* whole vectors: V divides n */
   if (row >= p.m || col >= p.n) return;
   const int64_t begin = __ldg(p.row_ptr + row), end = __ldg(p.row_ptr + row + 1);
-  if (p.n_long_rows > 0 && end - begin > ASPARSE_CUDA_CSR_LONG_ROW) return;
-  typename Problem<T>::Sum sum[V] = {};
-  add_entries<T, V>(p, begin, end, col, sum);
-  store<T, V>(p, static_cast<int32_t>(row), col, sum);
+  if (p.n_long_rows > 0 && end - begin > p.long_row) return;
+  typename Problem<T, C>::Sum sum[V] = {};
+  add_entries<V>(p, begin, end, col, sum);
+  store<V>(p, static_cast<int32_t>(row), col, sum);
+}
+
+template <int V, int kLanes, typename T, typename C> cudaError_t launch(const Problem<T, C> &p, cudaStream_t stream) {
+  constexpr int kGroups = 32 / kLanes * kWarps, kColumns = kLanes * V; /* of a CTA */
+  const int64_t blocks = static_cast<int64_t>(p.n_long_rows) * (kLanes / kLongLanes) + (p.m - 1) / kGroups + 1;
+  if (blocks > INT32_MAX) return cudaErrorInvalidValue;
+  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>((p.n - 1) / kColumns + 1));
+  csr_multiply<T, C, V, kLanes><<<grid, 32 * kWarps, 0, stream>>>(p);
+  return cudaGetLastError();
 }
 
 bool aligned_to_16(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
 
-template <typename T>
-cudaError_t launch(const asparse_cuda_csr *a, int64_t n, const void *d_b, int64_t ldb, void *d_c, int64_t ldc,
-                   bool accumulate, cudaStream_t stream) {
-  using Sum = typename Problem<T>::Sum;
+template <typename T, typename C>
+cudaError_t multiply(const asparse_cuda_csr *a, int64_t n, const void *d_b, int64_t ldb, void *d_c, int64_t ldc,
+                     bool accumulate, cudaStream_t stream) {
   constexpr int V = 16 / sizeof(T);
-  Problem<T> p = {};
+  Problem<T, C> p = {};
   p.m = a->m;
   p.n = n;
   p.row_ptr = a->row_ptr;
@@ -144,41 +173,50 @@ cudaError_t launch(const asparse_cuda_csr *a, int64_t n, const void *d_b, int64_
   p.values = static_cast<const T *>(a->values);
   p.b = static_cast<const T *>(d_b);
   p.ldb = ldb;
-  p.c = static_cast<Sum *>(d_c);
+  p.c = static_cast<C *>(d_c);
   p.ldc = ldc;
   p.accumulate = accumulate;
+  p.long_row = a->long_row;
   p.n_long_rows = a->n_long_rows;
   p.long_rows = a->long_rows;
-  const bool vector = n % V == 0 && ldb % V == 0 && ldc % (16 / static_cast<int64_t>(sizeof(Sum))) == 0 &&
+  const bool vector = n % V == 0 && ldb % V == 0 && ldc % (16 / static_cast<int64_t>(sizeof(C))) == 0 &&
                       aligned_to_16(d_b) && aligned_to_16(d_c);
-  const int64_t lane_columns = vector ? V : 1;
-  const dim3 grid(a->n_long_rows + ((a->m - 1) / kWarps + 1), static_cast<unsigned>((n - 1) / (32 * lane_columns) + 1));
-  if (vector) csr_multiply<T, V><<<grid, 32 * kWarps, 0, stream>>>(p);
-  else csr_multiply<T, 1><<<grid, 32 * kWarps, 0, stream>>>(p);
-  return cudaGetLastError();
+  if (!vector) return launch<1, 32>(p, stream);
+  return n <= 8 * V ? launch<V, 8>(p, stream) : n <= 16 * V ? launch<V, 16>(p, stream) : launch<V, 32>(p, stream);
 }
 
 } // namespace
 
-int32_t asparse_cuda_csr_long_rows(int32_t m, const int64_t *row_ptr, int32_t *long_rows) {
+int32_t asparse_cuda_csr_long_row(int32_t m, const int64_t *row_ptr) {
+  const int64_t several_means = m > 0 ? 4 * row_ptr[m] / m : 0;
+  return static_cast<int32_t>(std::min(std::max(several_means, int64_t{128}), int64_t{INT32_MAX}));
+}
+
+int32_t asparse_cuda_csr_long_rows(int32_t m, const int64_t *row_ptr, int32_t long_row, int32_t *long_rows) {
   int32_t n = 0;
   for (int32_t i = 0; i < m; i++) {
-    if (row_ptr[i + 1] - row_ptr[i] <= ASPARSE_CUDA_CSR_LONG_ROW) continue;
+    if (row_ptr[i + 1] - row_ptr[i] <= long_row) continue;
     if (long_rows) long_rows[n] = i;
     n++;
   }
   return n;
 }
 
-cudaError_t asparse_cuda_csr_multiply(const asparse_cuda_csr *a, int64_t n, const void *d_b, int64_t ldb, void *d_c,
-                                      int64_t ldc, bool accumulate, cudaStream_t stream) {
+cudaError_t asparse_cuda_csr_multiply(const asparse_cuda_csr *a, int64_t n, const void *d_b, int64_t ldb,
+                                      asparse_dtype c_dtype, void *d_c, int64_t ldc, bool accumulate,
+                                      cudaStream_t stream) {
   const int64_t most_columns = INT64_C(65535) * 32; /* grid.y with one column a lane */
-  const bool valid = a->m >= 0 && n >= 0 && n <= most_columns && ldb >= n && ldc >= n && a->n_long_rows >= 0 &&
-                     a->n_long_rows <= a->m &&
-                     (a->dtype == ASPARSE_FP64 || a->dtype == ASPARSE_FP32 || a->dtype == ASPARSE_BF16);
+  const bool valid =
+      a->m >= 0 && n >= 0 && n <= most_columns && ldb >= n && ldc >= n && a->n_long_rows >= 0 && a->n_long_rows <= a->m;
   if (!valid) return cudaErrorInvalidValue;
-  if (a->m == 0 || n == 0) return cudaSuccess;
-  return a->dtype == ASPARSE_FP64   ? launch<double>(a, n, d_b, ldb, d_c, ldc, accumulate, stream)
-         : a->dtype == ASPARSE_FP32 ? launch<float>(a, n, d_b, ldb, d_c, ldc, accumulate, stream)
-                                    : launch<__nv_bfloat16>(a, n, d_b, ldb, d_c, ldc, accumulate, stream);
+  const bool nothing = a->m == 0 || n == 0;
+  if (a->dtype == ASPARSE_FP64 && c_dtype == ASPARSE_FP64)
+    return nothing ? cudaSuccess : multiply<double, double>(a, n, d_b, ldb, d_c, ldc, accumulate, stream);
+  if (a->dtype == ASPARSE_FP32 && c_dtype == ASPARSE_FP32)
+    return nothing ? cudaSuccess : multiply<float, float>(a, n, d_b, ldb, d_c, ldc, accumulate, stream);
+  if (a->dtype == ASPARSE_BF16 && c_dtype == ASPARSE_FP32)
+    return nothing ? cudaSuccess : multiply<__nv_bfloat16, float>(a, n, d_b, ldb, d_c, ldc, accumulate, stream);
+  if (a->dtype == ASPARSE_BF16 && c_dtype == ASPARSE_BF16)
+    return nothing ? cudaSuccess : multiply<__nv_bfloat16, __nv_bfloat16>(a, n, d_b, ldb, d_c, ldc, accumulate, stream);
+  return cudaErrorInvalidValue;
 }

@@ -4,11 +4,13 @@
 
 static asparse_status upload_long_rows(const asparse_local_csr *csr, asparse_device_shard *out) {
   asparse_status status = ASPARSE_OK;
-  int32_t n = asparse_cuda_csr_long_rows(csr->m, csr->row_ptr, NULL), *rows = NULL;
+  const int32_t long_row = asparse_cuda_csr_long_row(csr->m, csr->row_ptr);
+  int32_t n = asparse_cuda_csr_long_rows(csr->m, csr->row_ptr, long_row, NULL), *rows = NULL;
   void *d = NULL;
   ALLOC(rows, n);
-  asparse_cuda_csr_long_rows(csr->m, csr->row_ptr, rows);
+  asparse_cuda_csr_long_rows(csr->m, csr->row_ptr, long_row, rows);
   TRY(asparse_device_shard_upload(out, rows, (size_t)n * sizeof *rows, "long rows", &d));
+  out->as.csr.long_row = long_row;
   out->as.csr.n_long_rows = n;
   out->as.csr.long_rows = d;
 cleanup:
@@ -29,7 +31,7 @@ static asparse_status upload(const asparse_shard *a, asparse_device_shard *out) 
 }
 
 static cudaError_t multiply(const asparse_device_shard *a, const asparse_device_product *p, cudaStream_t stream) {
-  return asparse_cuda_csr_multiply(&a->as.csr, p->n, p->b, p->ldb, p->c, p->ldc, p->accumulate, stream);
+  return asparse_cuda_csr_multiply(&a->as.csr, p->n, p->b, p->ldb, p->c_dtype, p->c, p->ldc, p->accumulate, stream);
 }
 
 const asparse_device_kernel asparse_device_csr = {.name = "csr",

@@ -1,6 +1,7 @@
 #include "kernels/device_kernels.h"
 
 const asparse_device_kernel *const asparse_device_kernels[] = {&asparse_device_csr,
+                                                               &asparse_device_csr_resident,
                                                                &asparse_device_wcsr_gather,
                                                                &asparse_device_wcsr_clustered,
                                                                &asparse_device_wcsr_atomics,

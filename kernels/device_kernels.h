@@ -4,7 +4,7 @@
 
 #include "kernels/device_shard.h"
 
-extern const asparse_device_kernel asparse_device_csr;
+extern const asparse_device_kernel asparse_device_csr, asparse_device_csr_resident;
 extern const asparse_device_kernel asparse_device_wcsr_clustered;
 extern const asparse_device_kernel asparse_device_wcsr_gather, asparse_device_wcsr_atomics;
 extern const asparse_device_kernel asparse_device_bcsr_scalar, asparse_device_bcsr_wgmma, asparse_device_bcsr_tma,

@@ -8,6 +8,7 @@
 #include "base/shard.h"
 #include "kernels/cuda_bcsr.h"
 #include "kernels/cuda_csr.h"
+#include "kernels/cuda_sell.h"
 #include "kernels/cuda_wcsr.h"
 #include "kernels/device.h"
 #include "kernels/wcsr_work.h"
@@ -29,6 +30,7 @@ struct asparse_device_shard {
   int64_t n; /* columns it was made for: multiply takes up to this many */
   union {
     asparse_cuda_csr csr;
+    asparse_cuda_sell sell;
     asparse_cuda_wcsr wcsr;
     asparse_cuda_bcsr bcsr;
   } as;                                /* the kernel knows which */

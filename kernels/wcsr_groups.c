@@ -5,8 +5,8 @@
 /* Dense columns of a warp, and warps that run at a time on one H200 at window height 16. */
 enum { WARP_COLUMNS = 64, RESIDENT_WARPS = 132 * 20 };
 
-/* A warp's tiles: at least this many before a window is shared, and at most before it takes several groups. */
-enum { LEAST_TILES = 6, MOST_TILES = 16 };
+/* Bounds of the limits. */
+enum { LEAST_ALONE = 6, MOST_ALONE = 64, MOST_TILES = 16 };
 
 enum { W = ASPARSE_WCSR_WARPS };
 
@@ -14,15 +14,16 @@ static int64_t window_tiles(const asparse_wcsr *a, int32_t w) {
   return (a->window_row_ptr[w + 1] - a->window_row_ptr[w]) / ASPARSE_TILE_COLUMNS;
 }
 
-/* Tiles beyond which a window is shared: half of what a warp has to do anyway. */
-static int64_t alone_tiles(const asparse_wcsr *a, int64_t n) {
+/* alone: half of what a warp has to do anyway. */
+asparse_wcsr_limits asparse_wcsr_limits_for(const asparse_wcsr *a, int64_t n) {
   const int64_t tiles = a->window_row_ptr[a->n_windows] / ASPARSE_TILE_COLUMNS;
   const int64_t slices = (n + WARP_COLUMNS - 1) / WARP_COLUMNS, turn = tiles * slices / RESIDENT_WARPS / 2;
-  return turn < LEAST_TILES ? LEAST_TILES : turn < W * MOST_TILES ? turn : W * MOST_TILES;
+  return (asparse_wcsr_limits){turn < LEAST_ALONE ? LEAST_ALONE : turn < MOST_ALONE ? turn : MOST_ALONE, MOST_TILES};
 }
 
-static int64_t groups_of(int64_t tiles) {
-  const int64_t most = W * MOST_TILES;
+/* Groups that a window of so many tiles takes: a second one is not worth half as many tiles again. */
+static int64_t groups_of(int64_t tiles, asparse_wcsr_limits limits) {
+  const int64_t most = W * limits.most;
   return tiles <= 2 * most ? 1 : (tiles + most - 1) / most;
 }
 
@@ -36,9 +37,9 @@ static void add_shared(asparse_wcsr_groups *out, int64_t first, int64_t n, int32
   out->n_shared++;
 }
 
-static void add_long(asparse_wcsr_groups *out, const asparse_wcsr *a, int32_t w) {
+static void add_long(asparse_wcsr_groups *out, const asparse_wcsr *a, int32_t w, asparse_wcsr_limits limits) {
   const int64_t tiles = window_tiles(a, w), first = a->window_row_ptr[w] / ASPARSE_TILE_COLUMNS;
-  const int64_t parts = groups_of(tiles);
+  const int64_t parts = groups_of(tiles, limits);
   if (parts == 1) {
     add_shared(out, first, tiles, w, ASPARSE_WCSR_SHARED);
     return;
@@ -69,28 +70,30 @@ static void add_alone(asparse_wcsr_groups *out, const asparse_wcsr *a, int64_t m
   }
 }
 
-asparse_status asparse_wcsr_groups_build(const asparse_wcsr *a, int64_t n, asparse_wcsr_groups **groups) {
+asparse_status asparse_wcsr_groups_build(const asparse_wcsr *a, asparse_wcsr_limits limits,
+                                         asparse_wcsr_groups **groups) {
   asparse_status status = ASPARSE_OK;
   asparse_wcsr_groups *out = NULL;
-  const int64_t total = a->window_row_ptr[a->n_windows] / ASPARSE_TILE_COLUMNS, most = alone_tiles(a, n);
+  const int64_t total = a->window_row_ptr[a->n_windows] / ASPARSE_TILE_COLUMNS;
   int64_t n_alone = 0, n_long = 0, n_slots = 0, n_splits = 0;
   TRY_THAT(total <= INT32_MAX - a->n_windows, ASPARSE_ERR_RUNTIME,
            "WCSR with %lld tiles: a GPU work list holds %d; use more ranks", (long long)total, INT32_MAX);
   for (int32_t w = 0; w < a->n_windows; w++) {
-    const int64_t tiles = window_tiles(a, w), parts = groups_of(tiles);
-    n_alone += tiles <= most;
-    n_long += tiles > most ? parts : 0;
-    n_slots += tiles > most && parts > 1 ? parts : 0;
-    n_splits += tiles > most && parts > 1;
+    const int64_t tiles = window_tiles(a, w), parts = groups_of(tiles, limits);
+    const bool alone = tiles <= limits.alone, split = !alone && parts > 1;
+    n_alone += alone;
+    n_long += alone ? 0 : parts;
+    n_slots += split ? parts : 0;
+    n_splits += split;
   }
   ALLOC_ZERO(out, 1);
   ALLOC(out->shares, W * ((n_alone + W - 1) / W + n_long));
   ALLOC(out->splits, n_splits);
   ALLOC(out->slot_split, n_slots);
   for (int32_t w = 0; w < a->n_windows; w++) {
-    if (window_tiles(a, w) > most) add_long(out, a, w);
+    if (window_tiles(a, w) > limits.alone) add_long(out, a, w, limits);
   }
-  add_alone(out, a, most);
+  add_alone(out, a, limits.alone);
   *groups = out;
   out = NULL;
 cleanup:

@@ -32,9 +32,19 @@ typedef struct asparse_wcsr_groups {
   int32_t *slot_split;        /* [n_slots] the split a slot belongs to */
 } asparse_wcsr_groups;
 
-/* The list for a with n columns of B: windows long enough to keep a warp busy beyond its turn are shared by a CTA,
- * longer ones by several. The caller destroys it. ERR_MEMORY; ERR_RUNTIME when a has more tiles than int32 counts. */
-asparse_status asparse_wcsr_groups_build(const asparse_wcsr *a, int64_t n, asparse_wcsr_groups **groups);
+/* Tiles of one warp: more than alone, and the window is shared by a CTA; more than most for each of its warps, and it
+ * is shared by several. */
+typedef struct asparse_wcsr_limits {
+  int64_t alone, most;
+} asparse_wcsr_limits;
+
+/* For n columns of B: a window is shared when one warp would be busy with it beyond its turn. Pure. */
+asparse_wcsr_limits asparse_wcsr_limits_for(const asparse_wcsr *a, int64_t n);
+
+/* The list for a, limits ≥ 1. The caller destroys it. ERR_MEMORY; ERR_RUNTIME when a has more tiles than int32 counts.
+ */
+asparse_status asparse_wcsr_groups_build(const asparse_wcsr *a, asparse_wcsr_limits limits,
+                                         asparse_wcsr_groups **groups);
 void asparse_wcsr_groups_destroy(asparse_wcsr_groups **groups);
 
 #ifdef __cplusplus

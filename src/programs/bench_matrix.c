@@ -121,7 +121,7 @@ static void add_prediction(const bench_prediction *prediction, bench_row *row) {
   row->predicted = NAN;
   row->chosen = isfinite(prediction->chosen.predicted_seconds) && is_config(row->kernel, &prediction->chosen);
   for (int i = 0; i < prediction->n_candidates; i++) {
-    if (is_config(row->kernel, &prediction->candidates[i]))
+    if (is_config(row->kernel, &prediction->candidates[i]) && isfinite(prediction->candidates[i].predicted_seconds))
       row->predicted = prediction->candidates[i].predicted_seconds;
   }
 }

@@ -8,6 +8,7 @@
 extern "C" {
 /* partition/partition.h knows MPI, which GPU tests do without. */
 asparse_status asparse_shard_build(asparse_local_csr *a, asparse_format format, int32_t unit, asparse_shard **out);
+asparse_status asparse_shard_build_clustered(const asparse_clustered *a, int32_t window_height, asparse_shard **out);
 }
 
 static int n_checks, n_failures;
@@ -35,7 +36,14 @@ struct Shard {
 
   Shard(asparse_device *on, const asparse_device_kernel *kernel, Matrix &a, int32_t unit, int64_t n)
       : csr(a.csr()), device(on) {
-    STATUS_OK(asparse_shard_build(&csr, kernel->format, unit, &host));
+    asparse_clustered rows = {};
+    if (kernel->clustered) {
+      STATUS_OK(asparse_rows_cluster(&csr, &rows));
+      STATUS_OK(asparse_shard_build_clustered(&rows, unit, &host));
+      asparse_clustered_free(&rows);
+    } else {
+      STATUS_OK(asparse_shard_build(&csr, kernel->format, unit, &host));
+    }
     asparse_status status = asparse_device_shard_create(device, kernel, host, n, &d);
     if (status != ASPARSE_ERR_USAGE) STATUS_OK(status);
     asparse_error_clear();

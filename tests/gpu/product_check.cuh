@@ -16,7 +16,10 @@ enum class Special { kNone, kSome }; /* Inf and NaN in B */
 class Product {
 public:
   Product(Matrix &a, Layout layout, bool accumulate, Special special, uint64_t seed)
-      : a_(a), at_(layout), accumulate_(accumulate), result_(asparse_dtype_result(a.dtype)),
+      : Product(a, asparse_dtype_result(a.dtype), layout, accumulate, special, seed) {}
+
+  Product(Matrix &a, asparse_dtype c_dtype, Layout layout, bool accumulate, Special special, uint64_t seed)
+      : a_(a), at_(layout), accumulate_(accumulate), result_(c_dtype),
         b_(size_of(a.k, layout.ldb) * asparse_dtype_size(a.dtype)), before_(size_of(a.m, layout.ldc) + kCanary) {
     Random random{seed};
     const double specials[3] = {INFINITY, -INFINITY, NAN};
@@ -28,7 +31,7 @@ public:
     for (double &x : before_) x = NAN;
     if (accumulate) {
       for (int64_t i = 0; i < a.m; i++) {
-        for (int64_t j = 0; j < at_.n; j++) before_[at_.offset + i * at_.ldc + j] = (float)random.value();
+        for (int64_t j = 0; j < at_.n; j++) before_[at_.offset + i * at_.ldc + j] = (int)(128 * random.value()) / 128.0;
       }
     }
   }
@@ -102,15 +105,16 @@ private:
   }
 
   /* |c - ref| ≤ 2·q·u·Σ|a||b| + u·(|c₀| + |ref|) (Higham, Accuracy and Stability, ch. 3; tensor cores truncate:
-   * u = 2^-23), and the same Inf or NaN where the reference has one. */
+   * u = 2^-23), with the rounding of a bf16 result on top; and the same Inf or NaN where the reference has one. */
   bool close(const std::vector<char> &c, int64_t i, int64_t j, long double ref, long double size) const {
     int64_t at = at_.offset + i * at_.ldc + j;
     long double u = result_ == ASPARSE_FP64 ? 0x1p-53L : 0x1p-23L, old = accumulate_ ? before_[at] : 0;
     long double q = (long double)(a_.row_ptr[i + 1] - a_.row_ptr[i]), got = asparse_load(result_, c.data(), at);
+    long double bound = 2 * q * u * size + u * (std::fabs(old) + std::fabs(ref + old)) * accumulate_;
+    if (result_ == ASPARSE_BF16) bound += 0x1p-8L * (std::fabs(ref + old) + bound);
     bool good = std::isnan(ref)   ? std::isnan(got)
                 : std::isinf(ref) ? got == ref
-                                  : std::fabs(got - (ref + old)) <=
-                                        2 * q * u * size + u * (std::fabs(old) + std::fabs(ref + old)) * accumulate_;
+                                  : std::fabs(got - (ref + old)) <= bound;
     if (!good) {
 #pragma omp critical
       if (reported_++ < 3)

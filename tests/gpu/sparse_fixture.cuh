@@ -19,9 +19,11 @@ extern "C" {
 #include "base/shard.h"
 #include "base/status.h"
 /* partition/partition.h knows MPI, which GPU tests do without. */
+#include "partition/cluster.h"
 asparse_status asparse_wcsr_build(const asparse_local_csr *a, int32_t window_height, asparse_wcsr **out);
 }
 #include "kernels/cuda_csr.h"
+#include "kernels/cuda_sell.h"
 #include "kernels/cuda_wcsr.h"
 
 #define CUDA_OK(call)                                                                                                  \
@@ -124,6 +126,29 @@ inline Matrix uniform(int32_t m, int32_t k, double per_row, uint64_t seed) {
   return from_rows("random " + std::to_string(m) + "x" + std::to_string(k), k, rows);
 }
 
+/* Each element with that probability; row i with (i + 1)^-skew times that of the first (all the same at skew 0), the
+ * mean staying density. Rows are shuffled. */
+inline Matrix bernoulli(int32_t m, int32_t k, double density, double skew, uint64_t seed) {
+  double total = 0;
+  for (int32_t i = 0; i < m; i++) total += std::pow(i + 1.0, -skew);
+  Random random{seed};
+  std::vector<double> chance(m);
+  for (int32_t i = 0; i < m; i++) {
+    chance[i] = std::fmin(1.0, density * m / total * std::pow(i + 1.0, -skew));
+    std::swap(chance[i], chance[random.below(i + 1)]);
+  }
+  char name[64];
+  std::snprintf(name, sizeof name, "%dx%d %g%%%s", m, k, 100 * density, skew > 0 ? " skewed" : "");
+  Matrix a{name, m, k, {0}, {}, {}, ASPARSE_FP64};
+  for (int32_t i = 0; i < m; i++) {
+    for (int32_t j = 0; j < k; j++) {
+      if (random.unit() < chance[i]) a.col_idx.push_back(j);
+    }
+    a.row_ptr.push_back(static_cast<int64_t>(a.col_idx.size()));
+  }
+  return a;
+}
+
 /* A regular nx × ny × nz grid with b unknowns a node, each coupled with those of the (2·reach+1)^d box around its
  * node, or of the star in it (5 and 7 points). */
 inline Matrix grid(int32_t nx, int32_t ny, int32_t nz, int32_t b, bool star) {
@@ -173,8 +198,9 @@ inline Matrix dense_row(int32_t m, int32_t k, int32_t dense, uint64_t seed) {
 /* ---- matrices on the device ----------------------------------------------------------------- */
 
 inline std::vector<int32_t> long_rows_of(const Matrix &a) {
-  std::vector<int32_t> rows(asparse_cuda_csr_long_rows(a.m, a.row_ptr.data(), nullptr));
-  asparse_cuda_csr_long_rows(a.m, a.row_ptr.data(), rows.data());
+  const int32_t long_row = asparse_cuda_csr_long_row(a.m, a.row_ptr.data());
+  std::vector<int32_t> rows(asparse_cuda_csr_long_rows(a.m, a.row_ptr.data(), long_row, nullptr));
+  asparse_cuda_csr_long_rows(a.m, a.row_ptr.data(), long_row, rows.data());
   return rows;
 }
 
@@ -190,36 +216,59 @@ struct DeviceCsr {
     csr.row_ptr = row_ptr.as<int64_t>();
     csr.col_idx = col_idx.as<int32_t>();
     csr.values = values.d;
+    csr.long_row = asparse_cuda_csr_long_row(a.m, a.row_ptr.data());
     csr.n_long_rows = static_cast<int32_t>(long_rows.bytes / sizeof(int32_t));
     csr.long_rows = long_rows.as<int32_t>();
   }
 };
 
+/* tiles_per_task: most tiles of a task of wcsr-atomics, of a warp's share of wcsr-gather. clustered: like rows brought
+ * together. */
 struct HostWcsr {
   asparse_wcsr *a = nullptr;
   asparse_wcsr_work *work = nullptr;
-  HostWcsr(Matrix &matrix, int32_t height, int32_t tiles_per_task) {
+  asparse_wcsr_groups *groups = nullptr;
+  HostWcsr(Matrix &matrix, int32_t height, int32_t tiles_per_task, bool clustered = false) {
     asparse_local_csr csr = matrix.csr();
-    STATUS_OK(asparse_wcsr_build(&csr, height, &a));
+    asparse_clustered rows = {};
+    if (clustered) STATUS_OK(asparse_rows_cluster(&csr, &rows));
+    STATUS_OK(asparse_wcsr_build(clustered ? rows.rows : &csr, height, &a));
+    if (clustered) std::swap(a->row_map, rows.order);
+    asparse_clustered_free(&rows);
     STATUS_OK(asparse_wcsr_work_build(a, tiles_per_task, &work));
+    STATUS_OK(asparse_wcsr_groups_build(a, {tiles_per_task, tiles_per_task}, &groups));
   }
   HostWcsr(const HostWcsr &) = delete;
   ~HostWcsr() {
     asparse_wcsr_destroy(&a);
     asparse_wcsr_work_destroy(&work);
+    asparse_wcsr_groups_destroy(&groups);
   }
   size_t columns() const { return static_cast<size_t>(a->window_row_ptr[a->n_windows]); }
 };
 
 struct DeviceWcsr {
-  Buffer col_idx, row_mask, values, tasks, splits;
+  static constexpr int64_t kMostSlices = 64; /* columns / 64 */
+  Buffer col_idx, row_mask, values, row_map, tasks, splits, shares, group_splits, slot_split, arrived;
   asparse_cuda_wcsr wcsr;
   explicit DeviceWcsr(const HostWcsr &h)
       : col_idx(h.a->window_col_idx, h.columns() * sizeof(int32_t)),
         row_mask(h.a->row_mask, h.columns() * sizeof(uint64_t)),
         values(h.a->values, h.columns() * h.a->window_height * sizeof(uint16_t)),
+        row_map(h.a->row_map, h.a->row_map ? h.a->m * sizeof(int32_t) : 0),
         tasks(h.work->tasks, h.work->n_tasks * sizeof(asparse_wcsr_task)),
-        splits(h.work->splits, h.work->n_splits * sizeof(asparse_wcsr_split)), wcsr() {
+        splits(h.work->splits, h.work->n_splits * sizeof(asparse_wcsr_split)),
+        shares(h.groups->shares, h.groups->n_groups * ASPARSE_WCSR_WARPS * sizeof(asparse_wcsr_share)),
+        group_splits(h.groups->splits, h.groups->n_splits * sizeof(asparse_wcsr_split)),
+        slot_split(h.groups->slot_split, h.groups->n_slots * sizeof(int32_t)),
+        arrived(h.groups->n_splits * kMostSlices * sizeof(int32_t)), wcsr() {
+    if (arrived.bytes) CUDA_OK(cudaMemset(arrived.d, 0, arrived.bytes));
+    wcsr.row_map = row_map.as<int32_t>();
+    wcsr.arrived = arrived.as<int32_t>();
+    wcsr.groups = *h.groups;
+    wcsr.groups.shares = shares.as<asparse_wcsr_share>();
+    wcsr.groups.splits = group_splits.as<asparse_wcsr_split>();
+    wcsr.groups.slot_split = slot_split.as<int32_t>();
     wcsr.m = h.a->m;
     wcsr.k = h.a->k;
     wcsr.window_height = h.a->window_height;
@@ -229,6 +278,35 @@ struct DeviceWcsr {
     wcsr.n_tiles = static_cast<int64_t>(h.columns() / ASPARSE_TILE_COLUMNS);
     wcsr.work = {h.work->n_tasks, h.work->n_splits, h.work->n_slots, tasks.as<asparse_wcsr_task>(),
                  splits.as<asparse_wcsr_split>()};
+  }
+};
+
+struct HostSell {
+  asparse_sell *a = nullptr;
+  HostSell(Matrix &matrix, int32_t columns, int32_t most_steps) {
+    asparse_local_csr csr = matrix.csr();
+    STATUS_OK(asparse_sell_build(&csr, columns, most_steps, &a));
+  }
+  HostSell(const HostSell &) = delete;
+  ~HostSell() { asparse_sell_destroy(&a); }
+};
+
+struct DeviceSell {
+  Buffer slices, rows, entries;
+  asparse_cuda_sell sell;
+  DeviceSell(const HostSell &h, int32_t row_groups)
+      : slices(h.a->slices, h.a->n_slices * sizeof(asparse_sell_slice)),
+        rows(h.a->rows, sizeof(int32_t) * h.a->n_slices * h.a->height),
+        entries(h.a->entries, sizeof(uint32_t) * (h.a->n_stored + 2 * h.a->height * ASPARSE_SELL_QUAD)), sell() {
+    sell.m = h.a->m;
+    sell.k = h.a->k;
+    sell.columns = h.a->columns;
+    sell.height = h.a->height;
+    sell.n_slices = h.a->n_slices;
+    sell.row_groups = row_groups;
+    sell.slices = slices.as<asparse_sell_slice>();
+    sell.rows = rows.as<int32_t>();
+    sell.entries = entries.as<uint32_t>();
   }
 };
 

@@ -4,36 +4,44 @@
 
 static int n_checks;
 
-static int check(Matrix &a, DeviceWcsr &d, Layout layout, bool accumulate, Special special, uint64_t seed,
-                 int repeats) {
+static int check_type(Matrix &a, DeviceWcsr &d, asparse_dtype c_dtype, Layout layout, bool accumulate, Special special,
+                      uint64_t seed, int repeats) {
   char what[64];
-  std::snprintf(what, sizeof what, "WCSR height %d, %d slots", d.wcsr.window_height, d.wcsr.work.n_slots);
+  std::snprintf(what, sizeof what, "WCSR height %d, %d slots, C %s", d.wcsr.window_height, d.wcsr.groups.n_slots,
+                asparse_dtype_name(c_dtype));
   Buffer workspace(asparse_cuda_wcsr_workspace(&d.wcsr, layout.n));
-  Product product(a, layout, accumulate, special, seed);
-  const int32_t tasks_per_cta[4] = {0, 1, 2, 4};
-  d.wcsr.tasks_per_cta = tasks_per_cta[n_checks++ % 4];
+  n_checks++;
+  Product product(a, c_dtype, layout, accumulate, special, seed);
   return product.check(
       what,
       [&](const char *d_b, char *d_c) {
-        return asparse_cuda_wcsr_multiply(&d.wcsr, layout.n, (const uint16_t *)d_b, layout.ldb, (float *)d_c,
+        return asparse_cuda_wcsr_multiply(&d.wcsr, layout.n, (const uint16_t *)d_b, layout.ldb, c_dtype, d_c,
                                           layout.ldc, accumulate, workspace.d, nullptr);
       },
       repeats);
 }
 
+/* C in fp32 and in bf16. */
+static int check(Matrix &a, DeviceWcsr &d, Layout layout, bool accumulate, Special special, uint64_t seed,
+                 int repeats) {
+  return check_type(a, d, ASPARSE_FP32, layout, accumulate, special, seed, repeats) +
+         check_type(a, d, ASPARSE_BF16, layout, accumulate, special, seed, repeats);
+}
+
+static bool accepts(const asparse_cuda_wcsr &a, int64_t ldb, int64_t ldc, asparse_dtype c_dtype = ASPARSE_FP32) {
+  return asparse_cuda_wcsr_multiply(&a, 8, nullptr, ldb, c_dtype, nullptr, ldc, false, nullptr, nullptr) == cudaSuccess;
+}
+
 static int check_refusals(Matrix &a) {
   HostWcsr host(a, 8, 1);
   DeviceWcsr d(host);
-  float *c = nullptr;
-  int wrong = asparse_cuda_wcsr_multiply(&d.wcsr, 8, nullptr, 7, c, 8, false, nullptr, nullptr) == cudaSuccess;
-  wrong += asparse_cuda_wcsr_multiply(&d.wcsr, 8, nullptr, 8, c, 7, false, nullptr, nullptr) == cudaSuccess;
-  wrong += d.wcsr.work.n_splits == 0; /* without its workspace: */
-  wrong += asparse_cuda_wcsr_multiply(&d.wcsr, 8, nullptr, 8, c, 8, false, nullptr, nullptr) == cudaSuccess;
-  d.wcsr.tasks_per_cta = 3;
-  wrong += asparse_cuda_wcsr_multiply(&d.wcsr, 8, nullptr, 8, c, 8, false, nullptr, nullptr) == cudaSuccess;
-  d.wcsr.tasks_per_cta = 0;
-  d.wcsr.window_height = 24;
-  wrong += asparse_cuda_wcsr_multiply(&d.wcsr, 8, nullptr, 8, c, 8, false, nullptr, nullptr) == cudaSuccess;
+  asparse_cuda_wcsr unsplit = d.wcsr;
+  unsplit.groups.n_splits = 0;
+  int wrong = accepts(unsplit, 7, 8) + accepts(unsplit, 8, 7) + accepts(unsplit, 8, 8, ASPARSE_FP64);
+  wrong += d.wcsr.groups.n_splits == 0;
+  wrong += accepts(d.wcsr, 8, 8); /* without the workspace of its splits */
+  unsplit.window_height = 24;
+  wrong += accepts(unsplit, 8, 8);
   if (wrong) std::printf("FAIL %d arguments accepted that break the rules\n", wrong);
   n_checks++;
   return wrong;
@@ -49,8 +57,8 @@ int main(int argc, char **argv) {
   for (Matrix &a : awkward_matrices(seed)) {
     a.fill(ASPARSE_BF16, ++seed);
     for (int32_t height : {8, 16, 32, 64}) {
-      for (int32_t tiles_per_task : {3, (int32_t)ASPARSE_CUDA_WCSR_TILES_PER_TASK}) {
-        HostWcsr host(a, height, tiles_per_task);
+      for (int32_t tiles_per_task : {1, 3, 64}) {
+        HostWcsr host(a, height, tiles_per_task, tiles_per_task == 3); /* like rows brought together once */
         DeviceWcsr d(host);
         for (const Layout &layout : layouts(columns)) wrong += check(a, d, layout, false, Special::kNone, ++seed, 1);
         for (int64_t n : {64, 100}) {
