@@ -2,11 +2,15 @@
 
 #include "base/shard.h"
 
-/* Dense columns of a warp, and warps that run at a time on one H200 at window height 16. */
-enum { WARP_COLUMNS = 64, RESIDENT_WARPS = 132 * 20 };
+enum { WARP_COLUMNS = 64, MULTIPROCESSORS = 132 };
 
-/* Bounds of the limits. */
-enum { LEAST_ALONE = 6, MOST_ALONE = 64, MOST_TILES = 16 };
+/* Bounds of the limits. A tile takes a warp some 0.35 µs when the chip is not full (two are in flight), sharing a
+ * window through shared memory 0.4 µs, through the workspace some 2 µs. */
+enum { LEAST_ALONE = 2, MOST_ALONE = 64, LEAST_TILES = 4, MOST_TILES = 16 };
+
+/* Neighbouring windows among which those of like length are grouped, so that no warp of a CTA waits long for another.
+ */
+enum { SORTED_WINDOWS = 256 };
 
 enum { W = ASPARSE_WCSR_WARPS };
 
@@ -14,17 +18,22 @@ static int64_t window_tiles(const asparse_wcsr *a, int32_t w) {
   return (a->window_row_ptr[w + 1] - a->window_row_ptr[w]) / ASPARSE_TILE_COLUMNS;
 }
 
-/* alone: half of what a warp has to do anyway. */
+static int64_t clamp(int64_t x, int64_t least, int64_t most) { return x < least ? least : x < most ? x : most; }
+
+/* Warps of a multiprocessor that run at a time: see wcsr_tile.cuh. */
+static int64_t resident_warps(int32_t height) { return height == 8 ? 24 : height == 16 ? 20 : height == 32 ? 12 : 8; }
+
 asparse_wcsr_limits asparse_wcsr_limits_for(const asparse_wcsr *a, int64_t n) {
   const int64_t tiles = a->window_row_ptr[a->n_windows] / ASPARSE_TILE_COLUMNS;
-  const int64_t slices = (n + WARP_COLUMNS - 1) / WARP_COLUMNS, turn = tiles * slices / RESIDENT_WARPS / 2;
-  return (asparse_wcsr_limits){turn < LEAST_ALONE ? LEAST_ALONE : turn < MOST_ALONE ? turn : MOST_ALONE, MOST_TILES};
+  const int64_t slices = (n + WARP_COLUMNS - 1) / WARP_COLUMNS;
+  const int64_t turn = tiles * slices / (MULTIPROCESSORS * resident_warps(a->window_height));
+  return (asparse_wcsr_limits){clamp(turn / 2, LEAST_ALONE, MOST_ALONE), clamp(turn, LEAST_TILES, MOST_TILES)};
 }
 
 /* Groups that a window of so many tiles takes: a second one is not worth half as many tiles again. */
 static int64_t groups_of(int64_t tiles, asparse_wcsr_limits limits) {
   const int64_t most = W * limits.most;
-  return tiles <= 2 * most ? 1 : (tiles + most - 1) / most;
+  return tiles <= most + most / 2 ? 1 : (tiles + most - 1) / most;
 }
 
 /* Tiles [first, first + n) of window w over the warps of one group. */
@@ -53,20 +62,35 @@ static void add_long(asparse_wcsr_groups *out, const asparse_wcsr *a, int32_t w,
   out->n_splits++;
 }
 
-/* Windows of a warp each, four neighbours to a group. */
-static void add_alone(asparse_wcsr_groups *out, const asparse_wcsr *a, int64_t most) {
+/* Lengths up to twice as long are alike: 0, 1, 2, 3–4, 5–8, … tiles. */
+static int length_class(int64_t tiles) {
+  int class = 0;
+  while (tiles > 0) class ++, tiles = tiles == 1 ? 0 : (tiles + 1) / 2;
+  return class;
+}
+
+/* A window of a warp: the next share of the last group, or the first of a new one. */
+static void add_alone(asparse_wcsr_groups *out, const asparse_wcsr *a, int32_t w, int *used) {
+  if (*used == W) {
+    asparse_wcsr_share *shares = out->shares + (int64_t)out->n_groups++ * W;
+    for (int i = 0; i < W; i++) shares[i] = (asparse_wcsr_share){.part = ASPARSE_WCSR_IDLE};
+    *used = 0;
+  }
+  const int32_t first = (int32_t)(a->window_row_ptr[w] / ASPARSE_TILE_COLUMNS), n = (int32_t)window_tiles(a, w);
+  out->shares[((int64_t)out->n_groups - 1) * W + (*used)++] = (asparse_wcsr_share){first, n, w, ASPARSE_WCSR_ALONE};
+}
+
+/* Windows of a warp each, longest first among neighbours. */
+static void add_all_alone(asparse_wcsr_groups *out, const asparse_wcsr *a, int64_t most) {
   int used = W;
-  for (int32_t w = 0; w < a->n_windows; w++) {
-    const int64_t tiles = window_tiles(a, w);
-    if (tiles > most) continue;
-    asparse_wcsr_share *shares = out->shares + ((int64_t)out->n_groups - (used < W)) * W;
-    if (used == W) {
-      out->n_groups++;
-      for (used = 0; used < W; used++) shares[used] = (asparse_wcsr_share){.part = ASPARSE_WCSR_IDLE};
-      used = 0;
+  for (int64_t begin = 0; begin < a->n_windows; begin += SORTED_WINDOWS) {
+    const int64_t end = begin + SORTED_WINDOWS < a->n_windows ? begin + SORTED_WINDOWS : a->n_windows;
+    for (int class = length_class(most); class >= 0; class --) {
+      for (int32_t w = (int32_t)begin; w < end; w++) {
+        const int64_t tiles = window_tiles(a, w);
+        if (tiles <= most && length_class(tiles) == class) add_alone(out, a, w, &used);
+      }
     }
-    const int32_t first = (int32_t)(a->window_row_ptr[w] / ASPARSE_TILE_COLUMNS);
-    shares[used++] = (asparse_wcsr_share){first, (int32_t)tiles, w, ASPARSE_WCSR_ALONE};
   }
 }
 
@@ -93,7 +117,7 @@ asparse_status asparse_wcsr_groups_build(const asparse_wcsr *a, asparse_wcsr_lim
   for (int32_t w = 0; w < a->n_windows; w++) {
     if (window_tiles(a, w) > limits.alone) add_long(out, a, w, limits);
   }
-  add_alone(out, a, limits.alone);
+  add_all_alone(out, a, limits.alone);
   *groups = out;
   out = NULL;
 cleanup:

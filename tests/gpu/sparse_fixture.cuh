@@ -2,6 +2,7 @@
 #ifndef ASPARSE_SPARSE_FIXTURE_CUH
 #define ASPARSE_SPARSE_FIXTURE_CUH
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -97,6 +98,11 @@ struct Matrix {
   asparse_dtype dtype;
 
   int64_t nnz() const { return row_ptr[m]; }
+  int64_t longest_row() const {
+    int64_t longest = 0;
+    for (int32_t i = 0; i < m; i++) longest = std::max(longest, row_ptr[i + 1] - row_ptr[i]);
+    return longest;
+  }
   asparse_local_csr csr() { return {m, k, dtype, row_ptr.data(), col_idx.data(), values.data()}; }
   /* Random values of that dtype. */
   void fill(asparse_dtype type, uint64_t seed) {
