@@ -191,9 +191,9 @@ bool is_valid(const asparse_cuda_sell *a, int64_t n, int64_t ldb, asparse_dtype 
   const int32_t columns = a->columns;
   if (columns != 8 && columns != 16 && columns != 32 && columns != 64) return false;
   return a->m >= 0 && a->k >= 0 && a->k <= asparse_sell_most_k(columns) && a->height == 256 / columns &&
-         a->n_slices >= 0 && a->row_groups >= 1 && a->row_groups <= 65535 && n >= 0 && n <= INT32_MAX - columns &&
-         ldb >= n && ldc >= n && (c_dtype == ASPARSE_FP32 || c_dtype == ASPARSE_BF16) && aligned_to_16(a->slices) &&
-         aligned_to_16(a->entries);
+         a->n_slices >= 0 && a->n_slices <= INT32_MAX / 2 && a->row_groups >= 1 && a->row_groups <= 65535 && n >= 0 &&
+         n <= INT32_MAX - columns && ldb >= n && ldc >= n && (c_dtype == ASPARSE_FP32 || c_dtype == ASPARSE_BF16) &&
+         aligned_to_16(a->slices) && aligned_to_16(a->entries);
 }
 
 } // namespace
