@@ -146,6 +146,8 @@ static asparse_status ell_upload(const asparse_shard *a, asparse_peer_matrix *ou
   void *d_columns = NULL, *values = NULL;
   cusparseSpMatDescr_t desc = NULL;
   TRY_THAT(width > 0, ASPARSE_ERR_USAGE, "no entries");
+  /* Measured with cuSPARSE 12.6 on an H200: errors are a thousand times what fp32 sums can have. */
+  TRY_THAT(bcsr->dtype != ASPARSE_FP32, ASPARSE_ERR_USAGE, "the library multiplies Blocked-ELL in less than fp32");
   out->m = bcsr->n_block_rows * r;
   out->k = block_columns(bcsr) * r;
   ALLOC(columns, width * bcsr->n_block_rows);

@@ -196,24 +196,28 @@ asparse_status bench_matrix_time(bench_engine *engine, const bench_options *opti
   asparse_profile profile;
   shard_list shards = {.count = 0};
   bench_item *items = NULL;
+  int n_items = 0;
   ALLOC_ZERO(items, n_kernels);
+  for (int i = 0; i < n_kernels; i++) {
+    if (!kernels[i]->bf16_only || matrix->a->dtype == ASPARSE_BF16) items[n_items++].row.kernel = kernels[i];
+  }
   TRY(asparse_profile_create(matrix->a, options->cols[0], false, &profile));
   TRY(cluster(kernels, n_kernels, matrix->a, &shards, &profile));
   TRY(engine->functions->load(engine, matrix->a, options->cols[0]));
   for (int i = 0; i < options->n_cols; i++) {
     bench_case *c = &record->cases[record->n_cases];
     profile.n = options->cols[i];
-    for (int j = 0; j < n_kernels; j++) {
-      items[j].row = (bench_row){.kernel = kernels[j]};
+    for (int j = 0; j < n_items; j++) {
+      items[j].row = (bench_row){.kernel = items[j].row.kernel};
       TRY(bench_row_settle(&items[j].row, prepare(engine, options, matrix->a, &profile, &shards, &items[j])));
     }
-    TRY(time_case(engine, options, matrix, &profile, items, n_kernels, c));
+    TRY(time_case(engine, options, matrix, &profile, items, n_items, c));
     record->n_wrong += count_wrong(c);
     record->n_cases++;
-    release_items(engine, items, n_kernels);
+    release_items(engine, items, n_items);
   }
 cleanup:
-  if (items) release_items(engine, items, n_kernels);
+  release_items(engine, items, n_items);
   asparse_free(items);
   engine->functions->unload(engine);
   free_shards(&shards);

@@ -12,6 +12,7 @@ typedef struct bench_kernel {
   int32_t unit;          /* window height or block size; 1 for CSR */
   bool automatic;        /* the cost model may pick it */
   bool clustered;        /* of rows brought together */
+  bool bf16_only;        /* left out for A of another type */
   bool peer, cusparse;   /* a library's; cuSPARSE's */
   const void *row;       /* of the engine's own table */
 } bench_kernel;

@@ -10,18 +10,20 @@
 static const double SAMPLE_SECONDS = 60e-6;
 enum { MOST_LAUNCHES = 20, FEWEST_SAMPLES = 3 };
 
-/* Kernels this many times slower than the fastest get few samples, or none beside the first. */
-static const double SLOW = 10, HOPELESS = 100;
+/* Kernels this many times slower than the fastest get few samples; those that would take more than this part of the
+ * budget for one product, none beside the first. */
+static const double SLOW = 10, HOPELESS = 0.01;
 
 /* Rows that take part, and how. */
 typedef struct turns {
   int count;
-  int *rows;       /* [count] of the case */
-  void **prepared; /* [count] */
-  int *launches;   /* [count] of a sample */
-  int *samples;    /* [count] wanted */
-  double *seconds; /* [count × most] */
-  int most;        /* samples of a row */
+  int *rows;          /* [count] of the case */
+  void **prepared;    /* [count] */
+  int *launches;      /* [count] of a sample */
+  int *samples;       /* [count] wanted */
+  bool *first_counts; /* [count] the first estimate is the only sample */
+  double *seconds;    /* [count × most] */
+  int most;           /* samples of a row */
 } turns;
 
 static void turns_free(turns *t) {
@@ -29,6 +31,7 @@ static void turns_free(turns *t) {
   FREE(t->prepared);
   FREE(t->launches);
   FREE(t->samples);
+  FREE(t->first_counts);
   FREE(t->seconds);
 }
 
@@ -39,6 +42,7 @@ static asparse_status turns_create(int count, int most, turns *t) {
   ALLOC_ZERO(t->prepared, count);
   ALLOC_ZERO(t->launches, count);
   ALLOC_ZERO(t->samples, count);
+  ALLOC_ZERO(t->first_counts, count);
   ALLOC_ZERO(t->seconds, (int64_t)count * most);
 cleanup:
   return status;
@@ -90,15 +94,17 @@ static void plan_turns(const bench_options *options, const bench_case *c, turns 
   const double affordable = turn_seconds > 0 ? options->case_seconds / turn_seconds : t->most;
   const int usual = (int)fmin(fmax(affordable, fmin(FEWEST_SAMPLES, t->most)), t->most);
   for (int i = 0; i < t->count; i++) {
-    const double ratio = c->rows[t->rows[i]].seconds / fastest;
-    t->samples[i] = ratio > HOPELESS ? 1 : ratio > SLOW && usual > FEWEST_SAMPLES ? FEWEST_SAMPLES : usual;
+    const double seconds = c->rows[t->rows[i]].seconds;
+    const bool slow = seconds > SLOW * fastest, hopeless = slow && seconds > HOPELESS * options->case_seconds;
+    t->samples[i] = hopeless ? 1 : slow && usual > FEWEST_SAMPLES ? FEWEST_SAMPLES : usual;
+    t->first_counts[i] = hopeless;
   }
 }
 
 static asparse_status take_turns(bench_engine *engine, turns *t) {
   for (int turn = 0; turn < t->most; turn++) {
     for (int i = 0; i < t->count; i++) {
-      if (turn >= t->samples[i]) continue;
+      if (turn >= t->samples[i] || t->first_counts[i]) continue;
       PASS(engine->functions->sample(engine, t->prepared[i], t->launches[i], &t->seconds[i * t->most + turn]));
     }
   }
@@ -110,6 +116,7 @@ static void fill_rows(const turns *t, bench_case *c) {
     bench_row *row = &c->rows[t->rows[i]];
     double *seconds = t->seconds + i * t->most;
     const int n = t->samples[i];
+    if (t->first_counts[i]) seconds[0] = row->seconds;
     asparse_program_sort(seconds, n);
     row->samples = n;
     row->launches = t->launches[i];
