@@ -12,7 +12,7 @@ static const double WIDTH = 960, HEIGHT = 600, LEFT = 80, RIGHT = 800, TOP = 60,
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"};
 enum { COLOURS = sizeof colours / sizeof *colours };
 
-/* A logarithmic axis from low to high, both powers of ten or ends of a half decade, at pixels from … to. */
+/* A logarithmic axis from low to high, at pixels from … to. */
 typedef struct axis {
   double low, high, from, to;
 } axis;
@@ -31,18 +31,30 @@ static void include(axis *a, double value) {
   a->high = fmax(a->high, pow(10, ceil(log10(value))));
 }
 
+/* The labelled values of a decade of y. */
+static const double steps[] = {1, 1.5, 2, 3, 5, 7, 10};
+enum { STEPS = 6 };
+
+/* The labelled value next to value, at or below it, or at or above it. */
+static double step_beside(double value, bool above) {
+  const double decade = pow(10, floor(log10(value)));
+  int i = 0;
+  while (i < STEPS && steps[i + 1] * decade <= value) i++;
+  return decade * steps[above && steps[i] * decade < value ? i + 1 : i];
+}
+
 static void fit_axes(const bench_record *record, axis *x, axis *y) {
   *x = (axis){INFINITY, 0, LEFT, RIGHT};
-  *y = (axis){0.5, 2, BOTTOM, TOP};
+  *y = (axis){0.7, 2, BOTTOM, TOP};
   for (int i = 0; i < record->n_cases; i++) {
     const bench_case *c = &record->cases[i];
     if (!is_point(c)) continue;
     include(x, bench_density(c));
-    y->low = fmin(y->low, speedup(c) / 1.2);
-    y->high = fmax(y->high, speedup(c) * 1.2);
+    y->low = fmin(y->low, step_beside(speedup(c), false));
+    y->high = fmax(y->high, step_beside(speedup(c), true));
   }
-  if (!(x->low < x->high)) *x = (axis){fmin(x->low, 0.1), fmax(10 * x->low, 1), LEFT, RIGHT};
   if (!isfinite(x->low)) *x = (axis){1e-4, 1, LEFT, RIGHT};
+  if (!(x->low < x->high)) x->low /= 10;
 }
 
 static void draw_text(FILE *out, double x, double y, const char *anchor, const char *text) {
@@ -53,9 +65,8 @@ static void draw_line(FILE *out, double x1, double y1, double x2, double y2, con
   fprintf(out, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", class, x1, y1, x2, y2);
 }
 
-/* Gridlines at 1, 2 and 5 of every decade on y, at whole decades on x. */
+/* Gridlines at the labelled values of y and at whole decades of x. */
 static void draw_grid(FILE *out, const axis *x, const axis *y) {
-  static const int steps[] = {1, 2, 5};
   char label[32];
   for (double value = x->low; value < 1.01 * x->high; value *= 10) {
     draw_line(out, place(x, value), TOP, place(x, value), BOTTOM, "grid");
@@ -63,11 +74,10 @@ static void draw_grid(FILE *out, const axis *x, const axis *y) {
     draw_text(out, place(x, value), BOTTOM + 20, "middle", label);
   }
   for (int decade = (int)floor(log10(y->low)); decade <= (int)ceil(log10(y->high)); decade++) {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < STEPS; i++) {
       const double value = steps[i] * pow(10, decade);
-      if (value < y->low || value > y->high) continue;
-      const bool is_one = decade == 0 && i == 0;
-      draw_line(out, LEFT, place(y, value), RIGHT, place(y, value), is_one ? "one" : "grid");
+      if (value < 0.999 * y->low || value > 1.001 * y->high) continue;
+      draw_line(out, LEFT, place(y, value), RIGHT, place(y, value), decade == 0 && i == 0 ? "one" : "grid");
       snprintf(label, sizeof label, "%g", value);
       draw_text(out, LEFT - 8, place(y, value) + 4, "end", label);
     }
