@@ -38,6 +38,8 @@ def test():
         sweep(checks, folder, "asparse_solve", [*solve, "--partition", "contiguous", "--format", "bcsr"], None, 2, 0)
         sweep(checks, folder, "asparse_partition", [path, "--parts", 2, "-o", saved, "-q"], None, 2, 1)
         sweep(checks, folder, "asparse_info", [path], None, 2, 1)
+        bench = ["--backend", "host", "--cols", 3, "--repeat", 1, "--seconds", 1e-4]
+        sweep(checks, folder, "asparse_bench", [*bench, path], None, None, None)
         sweep(checks, folder, "asparse_generate", ["rmat:6", "-o", folder / "g.h5", "-q"], None, 2, 1)
     return checks.finish(least=100)
 

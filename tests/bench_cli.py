@@ -151,6 +151,18 @@ def check_limits(checks, folder):
                         r["max_error"] <= 1 for r in rows), f"{precision}: {rows[0]}")
 
 
+def check_generated(checks):
+    specs = ("grid2d:nx=20,ny=10", "blocks:m=256,k=192,size=32,empty=0.5")
+    arguments = [word for spec in specs for word in ("--generate", spec)]
+    result = run("asparse_bench", *QUICK, "--cols", 4, "--json", "-", *arguments)
+    rows = json.loads(result.stdout)["results"]
+    checks.that(result.returncode == OK and {r["matrix"] for r in rows} == set(specs), said(result))
+    grid = next(r for r in rows if r["matrix"] == specs[0])
+    checks.that((grid["rows"], grid["nnz"]) == (200, 200 + 2 * (19 * 10 + 20 * 9)), f"{grid}")
+    result = run("asparse_bench", *QUICK, "--generate", "moebius:3")
+    checks.that(result.returncode == USAGE and "moebius" in result.stderr, said(result))
+
+
 def check_broken(checks, folder, n_good):
     (folder / "broken.h5").write_text("no matrix\n")
     (folder / "ignored.txt").write_text("not looked at\n")
@@ -195,6 +207,7 @@ def test():
         check_tables(checks, folder, all_matrices)
         check_kernels(checks, folder)
         check_limits(checks, folder)
+        check_generated(checks)
         check_broken(checks, folder, len(all_matrices))
         check_command_line(checks, folder)
     return checks.finish(least=500)

@@ -56,12 +56,17 @@ static asparse_status report_cases(bench *b, int first) {
   return ASPARSE_OK;
 }
 
-static asparse_status time_matrix(bench *b, const char *path) {
+static asparse_status time_matrix(bench *b, int source) {
   asparse_status status = ASPARSE_OK;
+  const char *path = b->sources.paths[source];
+  const bool is_file = source < b->sources.n_files;
   char name[256];
-  bench_matrix matrix = {.name = name};
+  bench_matrix matrix = {.name = is_file ? name : path};
+  asparse_csr *slab = NULL;
   bench_source_name(path, name, sizeof name);
-  TRY(bench_matrix_read(b->comm, b->options, b->engine, path, &matrix.a));
+  TRY(is_file ? bench_matrix_read(b->comm, path, &slab) : bench_matrix_generate(b->options, path, &slab));
+  TRY(bench_matrix_convert(b->options, b->engine, slab, &matrix.a));
+  asparse_csr_destroy(&slab);
   if (matrix.a->row_ptr[matrix.a->m] < b->options->min_nnz) {
     b->record.n_skipped++;
   } else {
@@ -69,6 +74,7 @@ static asparse_status time_matrix(bench *b, const char *path) {
     b->record.n_matrices++;
   }
 cleanup:
+  asparse_csr_destroy(&slab);
   asparse_local_csr_destroy(&matrix.a);
   return status;
 }
@@ -77,7 +83,7 @@ static asparse_status time_all(bench *b) {
   for (int i = 0; i < b->sources.count; i++) {
     const int first = b->record.n_cases;
     asparse_program_progress(b->comm, b->sources.paths[i]);
-    const asparse_status status = time_matrix(b, b->sources.paths[i]);
+    const asparse_status status = time_matrix(b, i);
     asparse_program_progress(b->comm, NULL);
     PASS(report_cases(b, first));
     if (status == ASPARSE_ERR_DEVICE) return status;
@@ -92,7 +98,8 @@ static asparse_status check_outputs(const bench *b) {
   const bench_options *o = b->options;
   const char *const outputs[] = {is_stdout(o->json) ? NULL : o->json, o->csv, o->plot};
   for (int i = 0; i < 3; i++) {
-    for (int j = 0; j < b->sources.count; j++)
+    PASS(asparse_program_output_check(b->comm, NULL, outputs[i]));
+    for (int j = 0; j < b->sources.n_files; j++)
       PASS(asparse_program_output_check(b->comm, b->sources.paths[j], outputs[i]));
   }
   return ASPARSE_OK;

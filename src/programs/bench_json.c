@@ -5,10 +5,10 @@
 
 #include "asparse_config.h"
 #include "base/dtype.h"
-#include "io/output.h"
 #include "programs/bench_fields.h"
 #include "programs/bench_report.h"
 #include "programs/bench_summary.h"
+#include "programs/json_record.h"
 
 /* Raised when a key changes its name or meaning. */
 enum { SCHEMA_VERSION = 1 };
@@ -83,29 +83,13 @@ static asparse_status record_json(const bench_record *r, json_t **out) {
                    versions_json(r), "backend", r->backend, "device", r->device, "threads", r->threads, "options",
                    options_json(r->options), "matrices", r->n_matrices, "skipped", r->n_skipped, "wrong", r->n_wrong,
                    "failures", failures_json(r), "summary", groups, "results", rows_json(r));
-  if (status == ASPARSE_OK && !*out) status = ASPARSE_FAIL(ASPARSE_ERR_RUNTIME, "the report could not be put together");
   return status;
 }
 
-static asparse_status write_record(const json_t *record, const char *path, FILE *file) {
-  bool written = file && json_dumpf(record, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
-  if (file && (file == stdout ? fflush(file) : fclose(file)) != 0) written = false;
-  return written ? ASPARSE_OK : ASPARSE_FAIL(ASPARSE_ERR_IO, "cannot write the JSON report to %s", path);
-}
-
 asparse_status bench_write_json(asparse_comm *comm, const bench_record *r) {
-  asparse_status status = ASPARSE_OK;
-  asparse_output output = {.temporary = ""};
-  const char *path = r->options->json;
   json_t *record = NULL;
-  TRY(record_json(r, &record));
-  if (strcmp(path, "-") == 0) {
-    TRY(write_record(record, path, stdout));
-  } else {
-    TRY(asparse_output_begin(comm, path, &output));
-    TRY(asparse_output_end(comm, &output, write_record(record, path, fopen(output.temporary, "w"))));
-  }
-cleanup:
+  const asparse_status status = record_json(r, &record);
+  if (status == ASPARSE_OK) return json_record_write(comm, r->options->json, record);
   json_decref(record);
   return status;
 }

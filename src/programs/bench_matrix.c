@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "generate/generate.h"
 #include "io/io.h"
 #include "partition/partition.h"
 #include "plan/profile.h"
@@ -29,13 +30,21 @@ typedef struct shard_list {
 
 /* ---- reading ------------------------------------------------------------------------------------- */
 
-asparse_status bench_matrix_read(asparse_comm *comm, const bench_options *options, const bench_engine *engine,
-                                 const char *path, asparse_local_csr **out) {
+asparse_status bench_matrix_read(asparse_comm *comm, const char *path, asparse_csr **slab) {
+  return asparse_csr_read(comm, path, slab, NULL);
+}
+
+asparse_status bench_matrix_generate(const bench_options *options, const char *description, asparse_csr **slab) {
+  asparse_generator generator;
+  PASS(asparse_generator_parse(description, (uint64_t)options->seed, ASPARSE_FP64, &generator));
+  return asparse_generate_slab(&generator, 0, generator.m, slab);
+}
+
+asparse_status bench_matrix_convert(const bench_options *options, const bench_engine *engine, const asparse_csr *slab,
+                                    asparse_local_csr **out) {
   asparse_status status = ASPARSE_OK;
-  asparse_csr *slab = NULL;
   asparse_local_csr *a = NULL;
   int32_t m, k;
-  TRY(asparse_csr_read(comm, path, &slab, NULL));
   const asparse_dtype dtype = !options->own_precision ? options->precision
                               : engine->own_precision ? slab->dtype
                                                       : engine->precision;
@@ -50,7 +59,6 @@ asparse_status bench_matrix_read(asparse_comm *comm, const bench_options *option
   *out = a;
   a = NULL;
 cleanup:
-  asparse_csr_destroy(&slab);
   asparse_local_csr_destroy(&a);
   return status;
 }

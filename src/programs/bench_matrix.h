@@ -11,10 +11,13 @@ typedef struct bench_matrix {
   asparse_local_csr *a;
 } bench_matrix;
 
-/* Reads the HDF5 matrix at path, its values in the engine's or the asked precision. The caller destroys a->a. comm has
- * one rank. */
-asparse_status bench_matrix_read(asparse_comm *comm, const bench_options *options, const bench_engine *engine,
-                                 const char *path, asparse_local_csr **a);
+/* Reads the HDF5 matrix at path, or makes the one it describes; the slab holds all rows. comm has one rank. */
+asparse_status bench_matrix_read(asparse_comm *comm, const char *path, asparse_csr **slab);
+asparse_status bench_matrix_generate(const bench_options *options, const char *description, asparse_csr **slab);
+
+/* The slab as the kernels take it, its values in the asked precision or the engine's. The caller destroys *a. */
+asparse_status bench_matrix_convert(const bench_options *options, const bench_engine *engine, const asparse_csr *slab,
+                                    asparse_local_csr **a);
 
 /* Appends a case for each number of columns to record (room for them is there). kernels [n_kernels]: those to time. A
  * failure leaves out the cases it concerns; ERR_DEVICE: the engine is of no more use. */

@@ -10,11 +10,12 @@
 #include "programs/program.h"
 
 static const char help[] =
-    "usage: asparse_bench [options] FILE|FOLDER…\n"
+    "usage: asparse_bench [options] [--generate SPEC…] [FILE|FOLDER…]\n"
     "\n"
     "Times the kernels side by side on every matrix (a folder: its *.h5 files), on a GPU beside cuSPARSE and cuBLAS.\n"
     "Each result is checked element by element against fp64 before it is timed; kernels take turns.\n"
     "\n"
+    "  --generate SPEC   a generated matrix, such as rmat:scale=16,edges=16 (see asparse_generate --list); repeatable\n"
     "  --cols LIST       dense columns (default 256,1024)\n"
     "  --backend KIND    auto (default: a GPU where there is one), cuda or host\n"
     "  --precision TYPE  bf16, fp32 or fp64 (default: bf16 on a GPU, the file's own on the host)\n"
@@ -28,7 +29,7 @@ static const char help[] =
     "  --no-graph        plain launches instead of captured graphs of several\n"
     "  --min-nnz N       skip matrices with fewer entries\n"
     "  --max-bytes N     skip layouts of A with more bytes of stored elements (default 4294967296)\n"
-    "  --seed N          of the random B (default 42)\n"
+    "  --seed N          of the random B, and of generated matrices (default 42)\n"
     "  --csv FILE        a line for each matrix, number of columns and kernel, written along the way\n"
     "  --json FILE|-     everything as JSON; \"-\": to standard output, in place of the text\n"
     "  --plot FILE.svg   speed-up by density\n"
@@ -80,7 +81,22 @@ static asparse_status parse_result(const char *text, bench_options *o) {
   return ASPARSE_OK;
 }
 
-enum { RESULT = 256, ALL, NO_PEERS, SECONDS, FLUSH, NO_GRAPH, MIN_NNZ, MAX_BYTES, SEED, CSV, JSON, PLOT, VERSION };
+enum {
+  RESULT = 256,
+  GENERATE,
+  ALL,
+  NO_PEERS,
+  SECONDS,
+  FLUSH,
+  NO_GRAPH,
+  MIN_NNZ,
+  MAX_BYTES,
+  SEED,
+  CSV,
+  JSON,
+  PLOT,
+  VERSION
+};
 
 static asparse_status parse_value(int option, const char *text, bench_options *o) {
   int choice = 0;
@@ -97,6 +113,11 @@ static asparse_status parse_value(int option, const char *text, bench_options *o
     o->own_precision = false;
     return ASPARSE_OK;
   case RESULT: return parse_result(text, o);
+  case GENERATE:
+    if (o->n_generate == BENCH_MOST_GENERATED)
+      return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--generate can be given %d times", BENCH_MOST_GENERATED);
+    o->generate[o->n_generate++] = text;
+    return ASPARSE_OK;
   case 'r': return option_integer("--repeat", text, 1, 10000, &o->repeat);
   case SECONDS: return parse_seconds(text, &o->case_seconds);
   case MIN_NNZ: return option_integer("--min-nnz", text, 0, INT64_MAX, &o->min_nnz);
@@ -127,7 +148,7 @@ static bool take(int option, bench_options *o) {
 }
 
 static asparse_status check(const bench_options *o) {
-  if (o->n_paths == 0) return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "no matrix given");
+  if (o->n_paths + o->n_generate == 0) return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "no matrix given");
   if (o->bf16_result && !o->own_precision && o->precision != ASPARSE_BF16)
     return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--result bf16 needs --precision bf16");
   if (o->all && o->kernels) return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--all and --kernel exclude each other");
@@ -153,6 +174,7 @@ asparse_status bench_options_parse(int argc, char **argv, bench_options *o) {
                                         {"json", required_argument, NULL, JSON},
                                         {"plot", required_argument, NULL, PLOT},
                                         {"threads", required_argument, NULL, 't'},
+                                        {"generate", required_argument, NULL, GENERATE},
                                         {"help", no_argument, NULL, 'h'},
                                         {"version", no_argument, NULL, VERSION},
                                         {NULL, 0, NULL, 0}};

@@ -4,11 +4,13 @@
 
 #include "base/status.h"
 
-enum { BENCH_MOST_COLS = 16 };
+enum { BENCH_MOST_COLS = 16, BENCH_MOST_GENERATED = 64 };
 
 typedef struct bench_options {
   char *const *paths; /* [n_paths] files and folders */
   int n_paths;
+  const char *generate[BENCH_MOST_GENERATED]; /* [n_generate] descriptions for asparse_generator_parse */
+  int n_generate;
   int64_t cols[BENCH_MOST_COLS]; /* [n_cols] dense columns, descending: operands shrink in place */
   int n_cols;
   asparse_backend_kind backend;

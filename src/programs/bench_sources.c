@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "generate/generate.h"
 
 static asparse_status append(bench_sources *sources, const char *folder, const char *name) {
   asparse_status status = ASPARSE_OK;
@@ -49,6 +50,12 @@ asparse_status bench_sources_find(const bench_options *options, bench_sources *s
     struct stat found;
     const bool is_folder = stat(options->paths[i], &found) == 0 && S_ISDIR(found.st_mode);
     PASS(is_folder ? append_folder(sources, options->paths[i]) : append(sources, NULL, options->paths[i]));
+  }
+  sources->n_files = sources->count;
+  for (int i = 0; i < options->n_generate; i++) {
+    asparse_generator generator;
+    PASS(asparse_generator_parse(options->generate[i], (uint64_t)options->seed, ASPARSE_FP64, &generator));
+    PASS(append(sources, NULL, options->generate[i]));
   }
   return ASPARSE_OK;
 }

@@ -4,13 +4,14 @@
 
 #include "programs/bench_engine.h"
 
-/* Files, in the order given; a folder stands for its *.h5 files in the order of their names. */
+/* Files in the order given, a folder standing for its *.h5 files in the order of their names, then generated ones. */
 typedef struct bench_sources {
-  char **paths; /* [count]; owned */
+  char **paths; /* [count] files, then descriptions; owned */
   int count;
+  int n_files;
 } bench_sources;
 
-/* ERR_NO_INPUT when a folder has no *.h5 file. Files are not opened. */
+/* ERR_NO_INPUT when a folder has no *.h5 file, ERR_USAGE for a bad description. Files are not opened. */
 asparse_status bench_sources_find(const bench_options *options, bench_sources *sources);
 void bench_sources_free(bench_sources *sources);
 
