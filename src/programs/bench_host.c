@@ -172,9 +172,11 @@ static void add_kernels(bench_engine *engine, asparse_format format, const int32
 asparse_status bench_host_open(const bench_options *options, bench_engine **out) {
   asparse_status status = ASPARSE_OK;
   host_engine *h = NULL;
+  bench_engine *opened = NULL;
   TRY_THAT(!options->flush_l2, ASPARSE_ERR_USAGE, "--flush-l2 needs a GPU");
   TRY_THAT(!options->bf16_result, ASPARSE_ERR_USAGE, "--result bf16 needs a GPU");
   ALLOC_ZERO(h, 1);
+  opened = &h->base;
   h->base.functions = &functions;
   h->base.backend = "host";
   h->base.own_precision = true;
@@ -186,9 +188,9 @@ asparse_status bench_host_open(const bench_options *options, bench_engine **out)
   add_kernels(&h->base, ASPARSE_FORMAT_CSR, (const int32_t[]){1, 0});
   add_kernels(&h->base, ASPARSE_FORMAT_WCSR, (const int32_t[]){8, 16, 32, 64, 0});
   add_kernels(&h->base, ASPARSE_FORMAT_BCSR, (const int32_t[]){16, 32, 64, 0});
-  *out = &h->base;
-  h = NULL;
+  *out = opened;
+  opened = NULL;
 cleanup:
-  FREE(h);
+  bench_engine_close(&opened);
   return status;
 }
