@@ -173,10 +173,12 @@ cleanup:
   return status;
 }
 
-static int count_wrong(const bench_case *c) {
-  int wrong = 0;
-  for (int i = 0; i < c->n_rows; i++) wrong += c->rows[i].outcome == BENCH_WRONG;
-  return wrong;
+static void count_wrong(const bench_case *c, bench_record *record) {
+  for (int i = 0; i < c->n_rows; i++) {
+    if (c->rows[i].outcome != BENCH_WRONG) continue;
+    if (c->rows[i].kernel->peer) record->n_wrong_peers++;
+    else record->n_wrong++;
+  }
 }
 
 /* Rows brought together and counted, where a kernel takes them so. */
@@ -222,7 +224,7 @@ asparse_status bench_matrix_time(bench_engine *engine, const bench_options *opti
       TRY(bench_row_settle(&items[j].row, prepare(engine, options, matrix->a, &profile, &shards, &items[j])));
     }
     TRY(time_case(engine, options, matrix, &profile, items, n_items, c));
-    record->n_wrong += count_wrong(c);
+    count_wrong(c, record);
     record->n_cases++;
     release_items(engine, items, n_items, false);
   }

@@ -37,8 +37,8 @@ static const char help[] =
     "  -h, --help        this text\n"
     "  --version         the version\n"
     "\n"
-    "Exit codes: 0 fine, 1 run-time failure, 2 usage, 3 a kernel's result was wrong, 65 bad data (the other matrices\n"
-    "are timed all the same), 66 no input.\n";
+    "Exit codes: 0 fine, 1 run-time failure, 2 usage, 3 a result of one of our kernels was wrong, 65 bad data (the other\n"
+    "matrices are timed all the same), 66 no input.\n";
 
 void bench_options_help(void) {
   if (asparse_program_speaks()) fputs(help, stdout);

@@ -60,8 +60,9 @@ typedef struct bench_record {
   const bench_options *options;
   const char *command, *backend, *device, *libraries; /* borrowed */
   int threads;
-  int n_matrices, n_skipped, n_wrong; /* timed; below --min-nnz; rows that were wrong */
-  bench_case *cases;                  /* [n_cases] */
+  int n_matrices, n_skipped;  /* timed; below --min-nnz */
+  int n_wrong, n_wrong_peers; /* rows beyond the bound, of our kernels and of libraries */
+  bench_case *cases;          /* [n_cases] */
   int n_cases;
   bench_failure *failures; /* [n_failures] */
   int n_failures;

@@ -61,8 +61,8 @@ static void print_group(const bench_group *g) {
 asparse_status bench_print_summary(const bench_record *record) {
   const bench_options *o = record->options;
   const bool cusparse = record->n_cases > 0 && record->cases[0].best_cusparse >= 0;
-  printf("\n%d matrices timed, %d failed, %d below --min-nnz; %d results wrong\n", record->n_matrices,
-         record->n_failures, record->n_skipped, record->n_wrong);
+  printf("\n%d matrices timed, %d failed, %d below --min-nnz; wrong results: %d of ours, %d of libraries\n",
+         record->n_matrices, record->n_failures, record->n_skipped, record->n_wrong, record->n_wrong_peers);
   for (int i = 0; i < record->n_failures; i++) printf("  failed     %s\n", record->failures[i].message);
   if (record->n_cases == 0) return ASPARSE_OK;
   printf("Geometric means over matrices; speed-ups over %s\n",
