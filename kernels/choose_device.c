@@ -1,40 +1,59 @@
 /* The cost model of a GPU: which kernel multiplies this matrix fastest.
  *
- *   seconds = launch + max(gathered bytes / gather rate, bytes of A, B and C / memory rate, MMA flops / MMA rate)
+ *   seconds = start + work + C + B + longest
+ *   work      pieces of B that are gathered: bytes, or for windows tiles × slices of 64 columns
+ *   C, B      their bytes; all of it shares the second-level cache with the gather, so the terms add up
+ *   longest   the steps one warp or CTA takes one after the other
  *
- * with rates of one H200; each kernel reaches its own share of the gather rate. csr-resident gathers from shared memory
- * and has its own model (sell_choose.c). */
+ * Constants fitted to timings of 72 matrices (10^4 to 3·10^6 entries) at n = 256 and 1024 on one H200, bf16, by least
+ * squares of relative errors, which spread 0.09–0.15 (logarithmic; windows of 32 and 64: 0.17, 0.26; blocks 0.25). The
+ * kernels picked were 2 % (n = 1024) and 5 % (n = 256) slower than the fastest. csr-resident has a model of its own
+ * (sell_choose.c). */
 #include <math.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
 #include "kernels/sell.h"
+#include "kernels/wcsr_groups.h"
 
-/* Ceilings of the chip, measured: pieces of 512 bytes gathered from L2, device copy, dense bf16; shared memory: 128
- * bytes a cycle of each multiprocessor. */
+/* Ceilings of the chip, measured: pieces of 512 bytes gathered from L2, device copy, dense bf16, one launch. */
 enum { MULTIPROCESSORS = 132 };
-static const double GATHER = 7.6e12, SHARED = 29e12, MEMORY = 4.3e12, MMA = 790e12, LAUNCH = 2.5e-6;
+static const double GATHER = 7.6e12, MEMORY = 4.3e12, MMA = 790e12, LAUNCH = 2.5e-6;
+
+enum { SLICE_COLUMNS = 64 }; /* of B, that a warp of the window kernels takes */
+
+/* Seconds: to start; for a byte gathered or a tile × slice; for a byte of C and of B; for a step of the longest. */
+typedef struct costs {
+  double start, work, c_byte, b_byte, step;
+} costs;
 
 typedef struct candidate {
   const char *kernel;
   asparse_format format;
   int32_t unit;
   bool bf16_only, clustered;
-  double gather_share; /* of GATHER that the kernel reaches; 0: csr-resident */
+  const costs *costs; /* NULL: csr-resident */
 } candidate;
 
+static const costs csr = {1.06e-6, 8.09e-14, 3.52e-13, 1.04e-13, 6.18e-8};
+static const costs window_8 = {2.10e-6, 3.34e-10, 2.22e-13, 0.65e-13, 5.00e-8};
+static const costs window_16 = {2.14e-6, 3.57e-10, 2.21e-13, 1.46e-13, 6.06e-8};
+static const costs window_32 = {2.44e-6, 4.72e-10, 2.53e-13, 2.10e-13, 5.50e-8};
+static const costs window_64 = {3.38e-6, 7.38e-10, 3.47e-13, 3.12e-13, 3.19e-8};
+static const costs blocks_64 = {2.44e-6, 9.30e-14, 2.35e-13, 6.39e-13, 2.31e-7};
+
 static const candidate all[] = {
-    {"csr", ASPARSE_FORMAT_CSR, 1, false, false, 0.75},
-    {"csr-resident", ASPARSE_FORMAT_CSR, 1, true, false, 0},
-    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 8, true, false, 0.68},
-    {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 8, true, true, 0.68},
-    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 16, true, false, 0.62},
-    {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 16, true, true, 0.62},
-    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 32, true, false, 0.50},
-    {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 32, true, true, 0.50},
-    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 64, true, false, 0.40},
-    {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 64, true, true, 0.40},
-    {"bcsr-pipeline", ASPARSE_FORMAT_BCSR, 64, true, false, 0.75},
+    {"csr", ASPARSE_FORMAT_CSR, 1, false, false, &csr},
+    {"csr-resident", ASPARSE_FORMAT_CSR, 1, true, false, NULL},
+    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 8, true, false, &window_8},
+    {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 8, true, true, &window_8},
+    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 16, true, false, &window_16},
+    {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 16, true, true, &window_16},
+    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 32, true, false, &window_32},
+    {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 32, true, true, &window_32},
+    {"wcsr-gather", ASPARSE_FORMAT_WCSR, 64, true, false, &window_64},
+    {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 64, true, true, &window_64},
+    {"bcsr-pipeline", ASPARSE_FORMAT_BCSR, 64, true, false, &blocks_64},
 };
 enum { N_CANDIDATES = sizeof all / sizeof *all };
 
@@ -48,24 +67,29 @@ static double row_bytes(const asparse_profile *p, asparse_dtype dtype) {
   return (double)p->n * (double)asparse_dtype_size(dtype);
 }
 
-/* Rows of B that the kernel loads, counted with repetition. */
-static double gathered_rows(const asparse_profile *p, const candidate *c) {
-  if (c->format == ASPARSE_FORMAT_CSR) return (double)p->nnz;
-  if (c->format == ASPARSE_FORMAT_WCSR) return (double)windows(p, c)->columns;
-  return (double)p->blocks[2] * c->unit;
+/* B is read at most once from memory, and no more rows of it than have entries. */
+static double b_bytes(const asparse_profile *p) { return fmin((double)p->k, (double)p->nnz) * row_bytes(p, p->dtype); }
+
+static double c_bytes(const asparse_profile *p) { return (double)p->m * row_bytes(p, p->c_dtype); }
+
+static double work(const asparse_profile *p, const candidate *c) {
+  if (c->format == ASPARSE_FORMAT_CSR) return (double)p->nnz * row_bytes(p, p->dtype);
+  if (c->format == ASPARSE_FORMAT_BCSR) return (double)p->blocks[2] * c->unit * row_bytes(p, p->dtype);
+  return (double)windows(p, c)->padded / ASPARSE_TILE_COLUMNS * ceil((double)p->n / SLICE_COLUMNS);
 }
 
-static double matrix_bytes(const asparse_profile *p, const candidate *c) {
-  const double value = (double)asparse_dtype_size(p->dtype);
-  if (c->format == ASPARSE_FORMAT_CSR) return (double)p->nnz * (value + 4) + 8.0 * (double)p->m;
-  if (c->format == ASPARSE_FORMAT_WCSR) return (double)windows(p, c)->padded * (value * c->unit + 12);
-  return (double)p->blocks[2] * c->unit * c->unit * value;
-}
-
-/* B is read at most once from memory, and no more rows of it than are gathered. */
-static double dense_bytes(const asparse_profile *p) {
-  return fmin((double)p->k, (double)p->nnz) * row_bytes(p, p->dtype) +
-         (double)p->m * row_bytes(p, asparse_dtype_result(p->dtype));
+/* Steps of the longest row, window or block row, as far as one warp or CTA takes them. */
+static double longest(const asparse_profile *p, const candidate *c) {
+  const double m = (double)p->m;
+  if (p->m == 0) return 0;
+  if (c->format == ASPARSE_FORMAT_CSR) return fmin((double)p->longest_row, fmax(128, 4 * (double)p->nnz / m));
+  if (c->format == ASPARSE_FORMAT_BCSR) return (double)p->blocks[2] / ceil(m / c->unit);
+  const asparse_window_counts *w = windows(p, c);
+  const asparse_wcsr_limits limits = asparse_wcsr_limits_for(w->padded / ASPARSE_TILE_COLUMNS, c->unit, p->n);
+  const double widest = (double)w->widest / ASPARSE_TILE_COLUMNS;
+  return widest <= (double)limits.alone
+             ? widest
+             : fmax((double)limits.alone, fmin(widest / ASPARSE_WCSR_WARPS, 1.5 * (double)limits.most));
 }
 
 /* Infinite where the rows of B do not fit. */
@@ -75,10 +99,9 @@ static double predict_resident(const asparse_profile *p) {
 }
 
 static double predict(const asparse_profile *p, const candidate *c) {
-  if (c->gather_share == 0) return predict_resident(p);
-  const double gather = gathered_rows(p, c) * row_bytes(p, p->dtype) / (GATHER * c->gather_share);
-  const double memory = (matrix_bytes(p, c) + dense_bytes(p)) / MEMORY;
-  return LAUNCH + fmax(gather, memory);
+  const costs *k = c->costs;
+  if (!k) return predict_resident(p);
+  return k->start + k->work * work(p, c) + k->c_byte * c_bytes(p) + k->b_byte * b_bytes(p) + k->step * longest(p, c);
 }
 
 static bool is_possible(const asparse_profile *p, const candidate *c) {
@@ -108,18 +131,16 @@ asparse_kernel_config asparse_choose_device(const asparse_profile *p, asparse_fo
   return best;
 }
 
+/* Rows of B that windows or blocks gather, and rows of A they multiply each with: the tensor cores' work. */
+static double least_of(const asparse_profile *p, double gathered, double height) {
+  const double mma = p->dtype == ASPARSE_BF16 ? 2 * gathered * height * (double)p->n / MMA : 0;
+  return fmax(gathered * row_bytes(p, p->dtype) / GATHER, mma);
+}
+
 double asparse_device_least_seconds(const asparse_profile *p) {
-  double least = INFINITY;
-  for (int i = 0; i < N_CANDIDATES; i++) {
-    const candidate *c = &all[i];
-    if (!is_possible(p, c) || c->clustered) continue;
-    if (c->gather_share == 0 && p->k > asparse_sell_most_k(8)) continue;
-    const double rate = c->gather_share == 0 ? SHARED : GATHER;
-    const double gather = gathered_rows(p, c) * row_bytes(p, p->dtype) / rate;
-    const double rows = c->format == ASPARSE_FORMAT_CSR ? 0 : gathered_rows(p, c) * c->unit;
-    const double mma = 2 * rows * (double)p->n / MMA;
-    const double a_bytes = (double)p->nnz * (double)asparse_dtype_size(p->dtype);
-    least = fmin(least, fmax(fmax(gather, mma), (a_bytes + dense_bytes(p)) / MEMORY));
-  }
-  return fmax(least, LAUNCH);
+  double least = least_of(p, (double)p->nnz, 1);
+  for (int i = 0; i < 4; i++) least = fmin(least, least_of(p, (double)p->windows[i].columns, 8 << i));
+  least = fmin(least, least_of(p, (double)p->blocks[2] * 64, 64));
+  const double a_bytes = (double)p->nnz * (double)asparse_dtype_size(p->dtype);
+  return fmax(fmax(least, (a_bytes + b_bytes(p) + c_bytes(p)) / MEMORY), LAUNCH);
 }

@@ -33,7 +33,8 @@ static asparse_status upload_gather(const asparse_shard *a, asparse_device_shard
   asparse_status status = ASPARSE_OK;
   asparse_wcsr_groups *groups = NULL;
   TRY(upload_windows(a->wcsr, out));
-  TRY(asparse_wcsr_groups_build(a->wcsr, asparse_wcsr_limits_for(a->wcsr, out->n), &groups));
+  TRY(asparse_wcsr_groups_build(a->wcsr, asparse_wcsr_limits_for(out->as.wcsr.n_tiles, a->wcsr->window_height, out->n),
+                                &groups));
   TRY(upload_groups(groups, out));
 cleanup:
   asparse_wcsr_groups_destroy(&groups);

@@ -91,7 +91,7 @@ const char *asparse_host_isa(void);
 typedef struct asparse_profile {
   int64_t m, k, n;
   int64_t nnz;
-  asparse_dtype dtype;
+  asparse_dtype dtype, c_dtype;       /* of A and B, of C */
   asparse_window_counts windows[4];   /* heights 8, 16, 32, 64 */
   asparse_window_counts clustered[4]; /* the same of rows brought together; 0 where that was not tried */
   int64_t blocks[3];                  /* non-empty blocks, sizes 16, 32, 64 */
@@ -131,7 +131,10 @@ asparse_kernel_config asparse_choose_device(const asparse_profile *profile, aspa
                                             const char *wanted_kernel, asparse_kernel_config *candidates,
                                             int *n_candidates);
 
-/* Pure. The least time a GPU can take, by what must be gathered, moved and multiplied whatever the kernel. */
+/* Pure. The least time of a multiplication on a GPU: the largest of gathered bytes of B (at the window height that
+ * needs least, rows in the order given) at the rate of its second-level cache, A and B read once and C written at the
+ * rate of its memory, the tensor cores' work, and a launch. A kernel that brings rows together or keeps B in shared
+ * memory can be below it. */
 double asparse_device_least_seconds(const asparse_profile *profile);
 
 /* Measures on the first call (some 10 ms); ERR_MEMORY when the small test problem cannot be allocated. */

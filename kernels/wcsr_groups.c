@@ -23,10 +23,9 @@ static int64_t clamp(int64_t x, int64_t least, int64_t most) { return x < least 
 /* Warps of a multiprocessor that run at a time: see wcsr_tile.cuh. */
 static int64_t resident_warps(int32_t height) { return height == 8 ? 24 : height == 16 ? 20 : height == 32 ? 12 : 8; }
 
-asparse_wcsr_limits asparse_wcsr_limits_for(const asparse_wcsr *a, int64_t n) {
-  const int64_t tiles = a->window_row_ptr[a->n_windows] / ASPARSE_TILE_COLUMNS;
+asparse_wcsr_limits asparse_wcsr_limits_for(int64_t tiles, int32_t window_height, int64_t n) {
   const int64_t slices = (n + WARP_COLUMNS - 1) / WARP_COLUMNS;
-  const int64_t turn = tiles * slices / (MULTIPROCESSORS * resident_warps(a->window_height));
+  const int64_t turn = tiles * slices / (MULTIPROCESSORS * resident_warps(window_height));
   return (asparse_wcsr_limits){clamp(turn / 2, LEAST_ALONE, MOST_ALONE), clamp(turn, LEAST_TILES, MOST_TILES)};
 }
 

@@ -38,8 +38,9 @@ typedef struct asparse_wcsr_limits {
   int64_t alone, most;
 } asparse_wcsr_limits;
 
-/* For n columns of B: a window is shared when one warp would be busy with it beyond its turn. Pure. */
-asparse_wcsr_limits asparse_wcsr_limits_for(const asparse_wcsr *a, int64_t n);
+/* For a matrix of so many tiles of one window height, and n columns of B: a window is shared when one warp would be
+ * busy with it beyond its turn. Pure. */
+asparse_wcsr_limits asparse_wcsr_limits_for(int64_t tiles, int32_t window_height, int64_t n);
 
 /* The list for a, limits ≥ 1. The caller destroys it. ERR_MEMORY; ERR_RUNTIME when a has more tiles than int32 counts.
  */

@@ -134,21 +134,6 @@ static void test_rates(void **state) {
   assert_memory_equal(&first, &second, sizeof first);
 }
 
-/* Rows of B that fit in shared memory: scattered entries take csr-resident, others do not have it. */
-static void test_resident_takes_few_columns(void **state) {
-  (void)state;
-  asparse_profile p = {.m = 4096, .k = 4096, .n = 1024, .nnz = 336000, .dtype = ASPARSE_BF16, .longest_row = 120};
-  for (int i = 0; i < 4; i++) {
-    p.windows[i].columns = p.windows[i].padded = (int64_t)((4096 >> (3 + i)) * 4096 * (1 - pow(0.98, 8 << i)));
-    p.clustered[i] = p.windows[i];
-  }
-  for (int i = 0; i < 3; i++) p.blocks[i] = (4096 >> (4 + i)) * (4096 >> (4 + i));
-  assert_string_equal(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, NULL, NULL, NULL).kernel, "csr-resident");
-  p.k = 20000;
-  assert_string_not_equal(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, NULL, NULL, NULL).kernel, "csr-resident");
-  assert_true(isinf(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, "csr-resident", NULL, NULL).predicted_seconds));
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_scattered_matrix_takes_csr),
@@ -160,7 +145,6 @@ int main(void) {
       cmocka_unit_test(test_empty_matrix),
       cmocka_unit_test(test_rates_without_memory),
       cmocka_unit_test(test_rates),
-      cmocka_unit_test(test_resident_takes_few_columns),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,7 +135,8 @@ static void destroy_problem(problem *p) {
 
 static void multiply(const asparse_shard *shard, int64_t begin, int64_t end, const problem *p, asparse_dense *c,
                      bool accumulate) {
-  assert_int_equal(host->multiply(engine, &(asparse_operator){.shard = shard}, begin, end, p->b->n, p->b->values, p->b->ld, c->values, c->ld, accumulate),
+  assert_int_equal(host->multiply(engine, &(asparse_operator){.shard = shard}, begin, end, p->b->n, p->b->values,
+                                  p->b->ld, c->values, c->ld, accumulate),
                    ASPARSE_OK);
 }
 
@@ -325,7 +326,8 @@ static void test_nothing_beyond_the_operands_is_touched(void **state) {
       for (size_t l = 0; l < N_LAYOUTS; l++) {
         asparse_shard *shard = build(p.a, layouts[l]);
         for (int accumulate = 0; accumulate < 2; accumulate++)
-          assert_int_equal(host->multiply(engine, &(asparse_operator){.shard = shard}, 0, asparse_shard_units(shard), n, b, n, c.values, n, accumulate),
+          assert_int_equal(host->multiply(engine, &(asparse_operator){.shard = shard}, 0, asparse_shard_units(shard), n,
+                                          b, n, c.values, n, accumulate),
                            ASPARSE_OK);
         check(&p, &c, 0, 2, NAN);
         asparse_shard_destroy(&shard);
@@ -369,8 +371,8 @@ static void test_wrong_arguments(void **state) {
     int64_t begin, end, n, ldb, ldc;
   } wrong[] = {{-1, 7, 4, 4, 4}, {0, 8, 4, 4, 4}, {5, 4, 4, 4, 4}, {0, 7, -1, 4, 4}, {0, 7, 4, 3, 4}, {0, 7, 4, 4, 3}};
   for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
-    assert_int_equal(host->multiply(engine, &(asparse_operator){.shard = shard}, wrong[w].begin, wrong[w].end, wrong[w].n, p.b->values, wrong[w].ldb, c,
-                                    wrong[w].ldc, false),
+    assert_int_equal(host->multiply(engine, &(asparse_operator){.shard = shard}, wrong[w].begin, wrong[w].end,
+                                    wrong[w].n, p.b->values, wrong[w].ldb, c, wrong[w].ldc, false),
                      ASPARSE_ERR_RUNTIME);
     asparse_error_clear();
   }

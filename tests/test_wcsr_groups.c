@@ -75,7 +75,7 @@ static void every_tile_once(void **state) {
       asparse_wcsr a = windows(counts[i], largest);
       check(&a, (asparse_wcsr_limits){1, 1});
       check(&a, (asparse_wcsr_limits){6, 16});
-      check(&a, asparse_wcsr_limits_for(&a, 256));
+      check(&a, asparse_wcsr_limits_for(a.window_row_ptr[a.n_windows] / ASPARSE_TILE_COLUMNS, 8, 256));
       check(&a, (asparse_wcsr_limits){1 << 20, 16});
       free(a.window_row_ptr);
     }
@@ -85,12 +85,11 @@ static void every_tile_once(void **state) {
 /* Much work leaves windows alone, little shares them. */
 static void limits_follow_the_work(void **state) {
   (void)state;
-  asparse_wcsr small = windows(50, 100), large = windows(200000, 100);
-  assert_true(asparse_wcsr_limits_for(&small, 64).alone < 10);
-  assert_true(asparse_wcsr_limits_for(&large, 1024).alone > 30);
-  assert_true(asparse_wcsr_limits_for(&large, 1024).alone >= asparse_wcsr_limits_for(&large, 64).alone);
-  free(small.window_row_ptr);
-  free(large.window_row_ptr);
+  const asparse_wcsr_limits little = asparse_wcsr_limits_for(500, 16, 64),
+                            much = asparse_wcsr_limits_for(1000000, 16, 64);
+  assert_true(little.alone < 5 && little.most < 8);
+  assert_true(much.alone > 30 && much.most > 8);
+  assert_true(asparse_wcsr_limits_for(1000000, 16, 1024).alone >= much.alone);
 }
 
 static void allocation_failures(void **state) {

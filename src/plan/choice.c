@@ -42,6 +42,7 @@ static asparse_status score(asparse_comm *comm, const asparse_local_csr *a, int6
   }
   TRY(asparse_comm_agree(comm, status));
   s->nnz = profile.nnz;
+  if (options->bf16_result) profile.c_dtype = ASPARSE_BF16;
   if (space == ASPARSE_SPACE_HOST)
     asparse_choose(&profile, &rates, options->format, options->unit, s->candidates, &s->n);
   else asparse_choose_device(&profile, options->format, options->unit, options->kernel, s->candidates, &s->n);

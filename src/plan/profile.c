@@ -44,6 +44,7 @@ asparse_status asparse_profile_create(const asparse_local_csr *a, int64_t n, boo
   if (!a) return ASPARSE_OK;
   profile->k = a->k;
   profile->dtype = a->dtype;
+  profile->c_dtype = asparse_dtype_result(a->dtype);
   if (!sample || a->m < SAMPLE_RUNS * SAMPLE_FRACTION * 64) return add_rows(a, 0, a->m, profile);
   int32_t stride = a->m / SAMPLE_RUNS;
   for (int run = 0; run < SAMPLE_RUNS; run++)

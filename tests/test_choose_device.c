@@ -1,0 +1,144 @@
+/* The cost model of a GPU on matrices whose best kernel is known from measurements. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/kernels.h"
+
+/* m × m with per_row entries; windows of h rows have h·per_row / shared(h) distinct columns, blocks one in four filled.
+ */
+static asparse_profile profile(int64_t m, int64_t per_row, double shared, asparse_dtype dtype, int64_t n) {
+  asparse_profile p = {.m = m, .k = m, .n = n, .nnz = m * per_row, .dtype = dtype, .longest_row = per_row};
+  p.c_dtype = asparse_dtype_result(dtype);
+  for (int i = 0; i < 4; i++) {
+    const double columns = fmax((double)per_row, (8 << i) * (double)per_row / fmin(8 << i, shared * (1 + 0.1 * i)));
+    p.windows[i].columns = (int64_t)columns * (m / (8 << i));
+    p.windows[i].padded = ((int64_t)columns + 15) / 16 * 16 * (m / (8 << i));
+    p.windows[i].widest = (int64_t)columns;
+  }
+  for (int i = 0; i < 3; i++) p.blocks[i] = p.nnz / 4;
+  return p;
+}
+
+static asparse_kernel_config choose(const asparse_profile *p) {
+  return asparse_choose_device(p, ASPARSE_FORMAT_AUTO, 0, NULL, NULL, NULL);
+}
+
+static void shared_columns_take_windows(void **state) {
+  (void)state;
+  for (int64_t n = 64; n <= 1024; n *= 4) {
+    const asparse_profile p = profile(40000, 80, 8, ASPARSE_BF16, n);
+    assert_int_equal(choose(&p).format, ASPARSE_FORMAT_WCSR);
+    assert_false(choose(&p).clustered);
+  }
+}
+
+static void scattered_rows_take_csr(void **state) {
+  (void)state;
+  const asparse_profile p = profile(100000, 16, 1.01, ASPARSE_BF16, 1024);
+  assert_int_equal(choose(&p).format, ASPARSE_FORMAT_CSR);
+}
+
+/* Fewer gathered columns after rows were brought together. */
+static void clustering_is_used_where_it_helps(void **state) {
+  (void)state;
+  asparse_profile p = profile(40000, 30, 1.1, ASPARSE_BF16, 256);
+  const asparse_profile better = profile(40000, 30, 3, ASPARSE_BF16, 256);
+  memcpy(p.clustered, better.windows, sizeof p.clustered);
+  assert_true(choose(&p).clustered);
+  assert_string_equal(choose(&p).kernel, "wcsr-clustered");
+  p = profile(40000, 30, 6, ASPARSE_BF16, 256);
+  memcpy(p.clustered, better.windows, sizeof p.clustered);
+  assert_false(choose(&p).clustered);
+}
+
+static void full_blocks_take_bcsr(void **state) {
+  (void)state;
+  asparse_profile p = profile(19200, 6 * 64, 64, ASPARSE_BF16, 1024);
+  p.blocks[2] = p.nnz / 4096;
+  assert_string_equal(choose(&p).kernel, "bcsr-pipeline");
+}
+
+static void other_precisions_have_csr_alone(void **state) {
+  (void)state;
+  asparse_kernel_config candidates[ASPARSE_DEVICE_CANDIDATES];
+  for (int dtype = ASPARSE_FP64; dtype <= ASPARSE_FP32; dtype++) {
+    const asparse_profile p = profile(40000, 80, 8, (asparse_dtype)dtype, 256);
+    int n = 0;
+    assert_string_equal(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, NULL, candidates, &n).kernel, "csr");
+    assert_int_equal(n, 1);
+    assert_true(isinf(asparse_choose_device(&p, ASPARSE_FORMAT_WCSR, 0, NULL, NULL, NULL).predicted_seconds));
+  }
+}
+
+static void wishes_are_kept(void **state) {
+  (void)state;
+  const asparse_profile p = profile(40000, 80, 8, ASPARSE_BF16, 256);
+  asparse_kernel_config candidates[ASPARSE_DEVICE_CANDIDATES];
+  int n = 0;
+  for (int32_t unit = 8; unit <= 64; unit *= 2) {
+    const asparse_kernel_config c = asparse_choose_device(&p, ASPARSE_FORMAT_WCSR, unit, NULL, candidates, &n);
+    assert_true(c.format == ASPARSE_FORMAT_WCSR && c.unit == unit && isfinite(c.predicted_seconds));
+  }
+  assert_true(n > 5 && n <= ASPARSE_DEVICE_CANDIDATES);
+  assert_string_equal(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, "bcsr-pipeline", NULL, NULL).kernel,
+                      "bcsr-pipeline");
+  assert_true(isinf(asparse_choose_device(&p, ASPARSE_FORMAT_BCSR, 16, NULL, NULL, NULL).predicted_seconds));
+  assert_true(isinf(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, "none", NULL, NULL).predicted_seconds));
+}
+
+/* More columns, more time; never less than a launch; the least time of design: gathered bytes over 7.6 TB/s. */
+static void times_are_sensible(void **state) {
+  (void)state;
+  double before = 0, least_before = 0;
+  for (int64_t n = 8; n <= 4096; n *= 2) {
+    asparse_profile p = profile(200000, 80, 8, ASPARSE_BF16, n);
+    const double seconds = choose(&p).predicted_seconds, least = asparse_device_least_seconds(&p);
+    assert_true(seconds > before && seconds > 1e-6 && least >= least_before && least >= 2.5e-6);
+    before = seconds;
+    least_before = least;
+  }
+  asparse_profile p = profile(200000, 80, 1, ASPARSE_BF16, 1024);
+  for (int i = 0; i < 4; i++) p.windows[i].columns = p.nnz;
+  const double gathered = (double)p.nnz * 1024 * 2 / 7.6e12;
+  assert_true(fabs(asparse_device_least_seconds(&p) - gathered) < 1e-3 * gathered);
+  const asparse_profile empty = {.m = 10, .k = 10, .n = 8, .dtype = ASPARSE_BF16, .c_dtype = ASPARSE_FP32};
+  assert_true(isfinite(choose(&empty).predicted_seconds) && asparse_device_least_seconds(&empty) == 2.5e-6);
+}
+
+/* Rows of B that fit in shared memory: scattered entries take csr-resident, others do not have it. */
+static void test_resident_takes_few_columns(void **state) {
+  (void)state;
+  asparse_profile p = {.m = 4096,
+                       .k = 4096,
+                       .n = 1024,
+                       .nnz = 336000,
+                       .dtype = ASPARSE_BF16,
+                       .c_dtype = ASPARSE_FP32,
+                       .longest_row = 120};
+  for (int i = 0; i < 4; i++) {
+    p.windows[i].columns = p.windows[i].padded = (int64_t)((4096 >> (3 + i)) * 4096 * (1 - pow(0.98, 8 << i)));
+    p.clustered[i] = p.windows[i];
+  }
+  for (int i = 0; i < 3; i++) p.blocks[i] = (4096 >> (4 + i)) * (4096 >> (4 + i));
+  assert_string_equal(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, NULL, NULL, NULL).kernel, "csr-resident");
+  p.k = 20000;
+  assert_string_not_equal(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, NULL, NULL, NULL).kernel, "csr-resident");
+  assert_true(isinf(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, "csr-resident", NULL, NULL).predicted_seconds));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(shared_columns_take_windows),
+                                     cmocka_unit_test(scattered_rows_take_csr),
+                                     cmocka_unit_test(clustering_is_used_where_it_helps),
+                                     cmocka_unit_test(full_blocks_take_bcsr),
+                                     cmocka_unit_test(other_precisions_have_csr_alone),
+                                     cmocka_unit_test(wishes_are_kept),
+                                     cmocka_unit_test(times_are_sensible),
+                                     cmocka_unit_test(test_resident_takes_few_columns)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
