@@ -213,8 +213,7 @@ template <int Rows, int Consumers, int N, int Stages, int Boxes, int Cluster> co
 const Compiled compiled[] = {
     compile<1, 2, 64, 4, 0, 1>(),  compile<1, 2, 128, 2, 0, 1>(), compile<1, 2, 128, 5, 0, 1>(),
     compile<1, 2, 192, 4, 0, 1>(), compile<1, 2, 256, 3, 0, 1>(), compile<1, 2, 128, 5, 0, 2>(),
-    compile<1, 2, 256, 3, 0, 2>(), compile<1, 2, 128, 4, 4, 1>(), compile<2, 2, 256, 4, 2, 1>(),
-    compile<2, 2, 256, 4, 2, 2>(), compile<3, 3, 256, 3, 2, 1>(), compile<3, 3, 256, 3, 2, 2>()};
+    compile<1, 2, 128, 4, 4, 1>(), compile<2, 2, 256, 4, 2, 1>(), compile<3, 3, 256, 3, 2, 1>()};
 static_assert(sizeof compiled / sizeof *compiled == ASPARSE_BCSR_PIPELINE_CONFIGS, "");
 
 bool equal(const asparse_bcsr_pipeline_config &x, const asparse_bcsr_pipeline_config &y) {

@@ -74,7 +74,7 @@ typedef struct asparse_bcsr_pipeline_config {
 } asparse_bcsr_pipeline_config;
 
 /* The configurations that are compiled, i in 0 … ASPARSE_BCSR_PIPELINE_CONFIGS - 1. Pure. */
-enum { ASPARSE_BCSR_PIPELINE_CONFIGS = 12 };
+enum { ASPARSE_BCSR_PIPELINE_CONFIGS = 9 };
 asparse_bcsr_pipeline_config asparse_bcsr_pipeline_compiled(int i);
 
 /* A good configuration for n columns of C (see the definition). Pure. */
