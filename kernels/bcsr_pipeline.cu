@@ -1,142 +1,236 @@
-/* Last step of the BCSR ladder: warp specialisation (bcsr_ring.cuh), one CTA for each tile of C. */
+/* The pipelined steps of the BCSR ladder: warp specialisation (bcsr_ring.cuh), with its options. */
 #include "kernels/bcsr_launch.h"
 #include "kernels/bcsr_ring.cuh"
-#include "kernels/bcsr_tensor_maps.h"
+#include "kernels/bcsr_store.cuh"
 
 namespace {
 
 using namespace bcsr;
 
-/* N: columns of a consumer; Stages: of the ring. */
-template <int N, int Stages> struct Pipeline {
-  static constexpr int kTile = kConsumers * N;
-  static constexpr int kSharedBytes = 1024 + Stages * kStageBytes<N> + 2 * Stages * 8; /* 1024: room to align */
-  /* Two CTAs share a multiprocessor where accumulators and ring are small enough (1024 is what a CTA reserves). Then
-   * one stores C while the other multiplies. */
-  static constexpr int kCtas = N <= 128 && 2 * (kSharedBytes + 1024) <= kSharedLimit ? 2 : 1;
-  /* One CTA: the producer is a whole warpgroup, as setmaxnreg requires, and gives its registers to the consumers:
-   * 128 · 24 + 256 · 240 ≤ 65,536. Two CTAs: a lone warp, and 112 registers for every thread are enough. */
-  static constexpr bool kMovesRegisters = kCtas == 1;
-  static constexpr int kThreads = kConsumers * kWarpgroup + (kMovesRegisters ? kWarpgroup : 32);
-  static_assert(Stages >= 2, "C passes through the consumer's slices of two stages");
-  static_assert(kSharedBytes <= kSharedLimit, "the ring does not fit");
+/* Tiles: groups of block rows × column tiles of a cluster, in bands of groups whose blocks stay in L2, groups fastest:
+ * clusters that run together read the same columns of B, and B is read from memory once a band. */
+struct Tiles {
+  int32_t n_groups, column_tiles, band; /* band: groups */
 };
 
-template <int N, int Stages>
-__global__ void __launch_bounds__((Pipeline<N, Stages>::kThreads), (Pipeline<N, Stages>::kCtas))
-    pipeline_kernel(const __grid_constant__ CUtensorMap blocks_map, const __grid_constant__ CUtensorMap b_map,
-                    const __grid_constant__ CUtensorMap c_map, bool c_by_boxes, asparse_cuda_bcsr a,
-                    asparse_cuda_dense_pair bc) {
-  using P = Pipeline<N, Stages>;
-  extern __shared__ uint8_t unaligned[];
-  uint8_t *shared = unaligned + (1024 - sm90::shared_address(unaligned) % 1024) % 1024;
-  uint64_t *barriers = reinterpret_cast<uint64_t *>(shared + Stages * kStageBytes<N>);
-  const Ring ring = {shared, barriers, barriers + Stages};
-  const int warpgroup = threadIdx.x / kWarpgroup;
-  const int first_column = blockIdx.y * P::kTile;
+struct Problem {
+  CUtensorMap blocks_map, b_map, c_map;
+  asparse_cuda_bcsr a;
+  asparse_cuda_dense_pair bc;
+  Tiles tiles;
+  bool c_by_boxes;
+  bool c_streams; /* lines of C leave L2 before those of A and B */
+};
 
-  if (threadIdx.x == 0) {
-    ring_init<Stages>(ring);
-    sm90::tma_prefetch(&blocks_map);
-    sm90::tma_prefetch(&b_map);
-    if (c_by_boxes) sm90::tma_prefetch(&c_map);
+/* The tiles of one cluster: one of a grid, or every so many. */
+template <class P> struct TileWalk {
+  int first = 0, height, at, column_tile; /* band [first, first + height), group first + at */
+  __device__ __forceinline__ explicit TileWalk(const Tiles &tiles) {
+    at = blockIdx.x / P::Cluster;
+    column_tile = blockIdx.y;
+    height = P::Persistent ? min(tiles.band, tiles.n_groups) : tiles.n_groups;
+    normalize(tiles);
   }
-  const int64_t begin = a.block_row_ptr[blockIdx.x], end = a.block_row_ptr[blockIdx.x + 1];
-  __syncthreads();
+  __device__ __forceinline__ void normalize(const Tiles &tiles) {
+    while (at >= height && height > 0) {
+      at -= height;
+      if (++column_tile < tiles.column_tiles) continue;
+      column_tile = 0;
+      first += height;
+      height = min(tiles.band, tiles.n_groups - first);
+    }
+  }
+  __device__ __forceinline__ void advance(const Tiles &tiles) {
+    if constexpr (P::Persistent) at += gridDim.x / P::Cluster, normalize(tiles);
+    else height = 0;
+  }
+  __device__ __forceinline__ bool done() const { return height <= 0; }
+  __device__ __forceinline__ int group() const { return first + at; }
+  __device__ __forceinline__ int column() const {
+    return (column_tile * P::Cluster + blockIdx.x % P::Cluster) * P::Columns;
+  }
+  __device__ __forceinline__ Range steps(const asparse_cuda_bcsr &a) const {
+    return done() ? Range{0, 0} : steps_of<P>(a, group());
+  }
+};
 
-  Place<Stages> place;
-  if (warpgroup == kConsumers) {
-    if constexpr (P::kMovesRegisters) sm90::registers_give<24>();
-    if (threadIdx.x < kConsumers * kWarpgroup + 32)
-      produce<N>(ring, place, &blocks_map, &b_map, a.block_col_idx, begin, end, first_column);
-  } else {
-    if constexpr (P::kMovesRegisters) sm90::registers_take<240>();
-    float d[N / 2];
-    consume<N>(d, ring, place, warpgroup, end - begin);
-    /* C passes through the consumer's own slices of the first stages: no one else reads them, all copies to them have
-     * been consumed. */
-    constexpr int kBoxesInSlice = kSliceBytes<N> / kBoxBytes;
-    uint8_t *slices = ring.stages + kBoxBytes + warpgroup * kSliceBytes<N>;
-    auto box_at = [&](int box) {
-      return slices + box / kBoxesInSlice * kStageBytes<N> + box % kBoxesInSlice * kBoxBytes;
-    };
-    store_half<N>(d, box_at, warpgroup, c_by_boxes, &c_map, blockIdx.x, first_column + warpgroup * N, a.m, bc);
-    if (threadIdx.x % kWarpgroup == 0) sm90::tma_store_wait();
+/* Block row i of a group, -1: none. */
+template <class P> __device__ __forceinline__ int block_row_of(const asparse_cuda_bcsr &a, int group, int i) {
+  if constexpr (P::Rows == 1) return group;
+  else return __ldg(a.groups.block_rows + group * P::Rows + i);
+}
+
+/* Most block rows of a halo part. */
+__device__ __forceinline__ bool block_row_is_empty(const asparse_cuda_bcsr &a, int block_row) {
+  return a.block_row_ptr[block_row] == a.block_row_ptr[block_row + 1];
+}
+
+/* The producer's part: reads of indices are a tile ahead, those of their places two. */
+template <class P>
+__device__ __forceinline__ void produce_tiles(const Ring &ring, const Problem &p, TileWalk<P> tile, Range range) {
+  const int lane = threadIdx.x % 32;
+  Place<P> place;
+  TileWalk<P> ahead = tile;
+  ahead.advance(p.tiles);
+  Range next_range = ahead.steps(p.a);
+  int4 steps = load_step<P>(p.a, range.begin + lane, range.end);
+  for (; !tile.done(); tile.advance(p.tiles)) {
+    const int4 next_steps = load_step<P>(p.a, next_range.begin + lane, next_range.end);
+    ahead.advance(p.tiles);
+    const Range range_after = ahead.steps(p.a);
+    produce<P>(ring, place, &p.blocks_map, &p.b_map, p.a, range, steps, tile.column());
+    range = next_range, next_range = range_after, steps = next_steps;
   }
 }
 
-template <int N, int Stages>
-cudaError_t launch(const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *bc, cudaStream_t stream) {
-  using P = Pipeline<N, Stages>;
-  dim3 grid;
-  if (!bcsr_grid(a, bc->n, P::kTile, &grid)) return cudaErrorInvalidValue;
-  const bool c_by_boxes = asparse_tma_can_address(bc->c, a->m, bc->n, bc->ldc * int64_t{sizeof(float)});
-  CUtensorMap blocks_map, b_map, c_map = {};
-  cudaError_t error;
-  if ((error = asparse_bcsr_map_blocks(&blocks_map, a)) != cudaSuccess) return error;
-  if ((error = asparse_bcsr_map_b(&b_map, a->k, bc)) != cudaSuccess) return error;
-  if (c_by_boxes && (error = asparse_bcsr_map_c(&c_map, a->m, bc)) != cudaSuccess) return error;
-  error =
-      cudaFuncSetAttribute(pipeline_kernel<N, Stages>, cudaFuncAttributeMaxDynamicSharedMemorySize, P::kSharedBytes);
-  if (error != cudaSuccess) return error;
+template <class P>
+__device__ __forceinline__ void consume_tiles(const Ring &ring, const Problem &p, TileWalk<P> tile, Range range,
+                                              int consumer) {
+  const uint64_t policy = sm90::l2_policy(p.c_streams);
+  Place<P> place;
+  auto box_at = [&](int box) {
+    if constexpr (P::Persistent) return ring.boxes + (consumer * P::Boxes + box % P::Boxes) * kBoxBytes;
+    constexpr int kInSlice = P::SliceBytes / kBoxBytes;
+    return ring.stages + box / kInSlice * P::StageBytes + kBoxBytes + consumer * P::SliceBytes +
+           box % kInSlice * kBoxBytes;
+  };
+  while (!tile.done()) {
+    const int block_row = block_row_of<P>(p.a, tile.group(), consumer / P::Slices);
+    const int column = tile.column() + consumer % P::Slices * P::N, n_steps = range.end - range.begin;
+    tile.advance(p.tiles);
+    range = tile.steps(p.a);
+    float d[P::N / 2];
+    consume<P>(d, ring, place, consumer, n_steps);
+    if (block_row < 0 || (p.bc.accumulate && block_row_is_empty(p.a, block_row))) continue;
+    const int64_t row = int64_t{block_row} * kBlock;
+    repair(d, p.a, p.bc, row, column);
+    store_part<P::N, P::Boxes>(d, box_at, consumer, p.c_by_boxes, &p.c_map, p.a.m, p.bc, row, column, policy);
+  }
+  if (threadIdx.x % kWarpgroup == 0) sm90::tma_store_wait<0>();
+}
 
-  pipeline_kernel<N, Stages>
-      <<<grid, P::kThreads, P::kSharedBytes, stream>>>(blocks_map, b_map, c_map, c_by_boxes, *a, *bc);
-  return cudaGetLastError();
+template <class P>
+__global__ void __launch_bounds__(P::Threads, P::Ctas) pipeline_kernel(const __grid_constant__ Problem p) {
+  const int warpgroup = threadIdx.x / kWarpgroup;
+  if (threadIdx.x == 0) {
+    sm90::tma_prefetch(&p.blocks_map);
+    sm90::tma_prefetch(&p.b_map);
+    if (p.c_by_boxes) sm90::tma_prefetch(&p.c_map);
+  }
+  const TileWalk<P> tile(p.tiles);
+  const Range range = tile.steps(p.a); /* read while the ring is made */
+  const Ring ring = ring_create<P>(aligned_shared());
+  if (warpgroup == P::Consumers) {
+    if constexpr (P::MovesRegisters) sm90::registers_give<P::ProducerRegisters>();
+    if (threadIdx.x < P::Consumers * kWarpgroup + 32) produce_tiles<P>(ring, p, tile, range);
+  } else {
+    if constexpr (P::MovesRegisters) sm90::registers_take<P::ConsumerRegisters>();
+    consume_tiles<P>(ring, p, tile, range, warpgroup);
+  }
+  if constexpr (P::Cluster > 1) sm90::cluster_sync(); /* shared memory stays while others of the cluster write to it */
+}
+
+/* CTAs that run at once, whole clusters. */
+template <class P> cudaError_t resident_clusters(const cudaLaunchConfig_t &launch, int64_t n_tiles, int *clusters) {
+  int device, multiprocessors;
+  cudaError_t error;
+  if ((error = cudaGetDevice(&device)) != cudaSuccess) return error;
+  error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (error != cudaSuccess) return error;
+  *clusters = multiprocessors * P::Ctas / P::Cluster;
+  if (P::Cluster > 1 && n_tiles >= *clusters / 2)
+    return cudaOccupancyMaxActiveClusters(clusters, pipeline_kernel<P>, &launch);
+  return cudaSuccess;
+}
+
+/* So many groups that their blocks take a quarter of the L2. */
+int32_t band_of(const asparse_cuda_bcsr *a, int32_t n_groups) {
+  const int64_t most_bytes = 12 << 20, bytes = a->n_blocks * kBoxBytes;
+  const int64_t bands = bytes / most_bytes + 1;
+  return static_cast<int32_t>((n_groups + bands - 1) / bands);
+}
+
+/* C of that size would push A and B out of L2: 60 MB on an H200, where it gains 0 to 2 %. */
+constexpr int64_t kStreamedBytes = 24 << 20;
+
+/* What the kernel is told, and the grid it takes when it is not persistent. */
+template <class P>
+cudaError_t prepare(const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *bc, Problem *p, dim3 *grid) {
+  if (P::Rows > 1 && a->groups.rows != P::Rows) return cudaErrorInvalidValue;
+  const int32_t n_groups = P::Rows > 1 ? a->groups.n_groups : a->n_block_rows;
+  const int64_t cluster_columns = P::Columns * P::Cluster,
+                column_tiles = (bc->n + cluster_columns - 1) / cluster_columns;
+  if (column_tiles > 65535) return cudaErrorInvalidValue;
+  p->a = *a;
+  p->bc = *bc;
+  p->tiles = {n_groups, static_cast<int32_t>(column_tiles), band_of(a, n_groups)};
+  p->c_by_boxes = asparse_tma_can_address(bc->c, a->m, bc->n, bc->ldc * bcsr_c_element(bc)) &&
+                  !(bc->accumulate && bc->c_dtype == ASPARSE_BF16);
+  p->c_streams = int64_t{a->m} * bc->n * bcsr_c_element(bc) > kStreamedBytes;
+  *grid = dim3(n_groups * P::Cluster, static_cast<unsigned>(column_tiles));
+  cudaError_t error;
+  if ((error = asparse_bcsr_map_blocks(&p->blocks_map, a, kBlock / P::Cluster)) != cudaSuccess) return error;
+  if ((error = asparse_bcsr_map_b(&p->b_map, a->k, bc)) != cudaSuccess) return error;
+  return p->c_by_boxes ? asparse_bcsr_map_c(&p->c_map, a->m, bc) : cudaSuccess;
+}
+
+template <class P>
+cudaError_t launch(const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *bc, cudaStream_t stream) {
+  Problem p = {};
+  cudaLaunchConfig_t config = {};
+  cudaError_t error = prepare<P>(a, bc, &p, &config.gridDim);
+  if (error != cudaSuccess) return error;
+  error = cudaFuncSetAttribute(pipeline_kernel<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, P::SharedBytes);
+  if (error != cudaSuccess) return error;
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = P::Cluster;
+  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  config.blockDim = dim3(P::Threads);
+  config.dynamicSmemBytes = P::SharedBytes;
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = P::Cluster > 1 ? 1 : 0;
+  if (P::Persistent) {
+    const int64_t n_tiles = int64_t{p.tiles.n_groups} * p.tiles.column_tiles;
+    int clusters;
+    if ((error = resident_clusters<P>(config, n_tiles, &clusters)) != cudaSuccess) return error;
+    config.gridDim = dim3((n_tiles < clusters ? static_cast<int>(n_tiles) : clusters) * P::Cluster);
+  }
+  return cudaLaunchKernelEx(&config, pipeline_kernel<P>, p);
 }
 
 struct Compiled {
   asparse_bcsr_pipeline_config config;
-  cudaError_t (*launch)(const asparse_cuda_bcsr *, const asparse_cuda_dense_pair *, cudaStream_t);
+  asparse_bcsr_launcher *launch;
 };
 
-template <int N, int Stages> constexpr Compiled compile() {
-  return {{Pipeline<N, Stages>::kTile, Stages}, launch<N, Stages>};
+template <int Rows, int Consumers, int N, int Stages, int Boxes, int Cluster> constexpr Compiled compile() {
+  using P = Pipeline<Rows, Consumers, N, Stages, Boxes, Cluster>;
+  return {{Rows, P::Columns, Stages, Cluster, P::Persistent}, launch<P>};
 }
 
-const Compiled compiled[ASPARSE_BCSR_PIPELINE_CONFIGS] = {compile<64, 4>(),  compile<128, 2>(), compile<128, 3>(),
-                                                          compile<128, 4>(), compile<128, 5>(), compile<192, 4>(),
-                                                          compile<256, 2>(), compile<256, 3>()};
+const Compiled compiled[] = {
+    compile<1, 2, 64, 4, 0, 1>(),  compile<1, 2, 128, 2, 0, 1>(), compile<1, 2, 128, 5, 0, 1>(),
+    compile<1, 2, 192, 4, 0, 1>(), compile<1, 2, 256, 3, 0, 1>(), compile<1, 2, 128, 5, 0, 2>(),
+    compile<1, 2, 128, 4, 4, 1>(), compile<2, 2, 256, 4, 2, 1>(), compile<3, 3, 256, 3, 2, 1>()};
+static_assert(sizeof compiled / sizeof *compiled == ASPARSE_BCSR_PIPELINE_CONFIGS, "");
+
+bool equal(const asparse_bcsr_pipeline_config &x, const asparse_bcsr_pipeline_config &y) {
+  return x.tile_rows == y.tile_rows && x.tile_columns == y.tile_columns && x.stages == y.stages &&
+         x.cluster == y.cluster && x.persistent == y.persistent;
+}
 
 } // namespace
 
 asparse_bcsr_pipeline_config asparse_bcsr_pipeline_compiled(int i) { return compiled[i].config; }
 
-/* Measured on one H200 over 18944 × 3584 and 3584 × 18944 with 50, 90, 95 and 99 % of the blocks empty, n = 256, 1024,
- * 4096. Below 8 blocks a row the ends of tiles dominate and two CTAs a multiprocessor win (256 × 2 is 9 to 23 % faster
- * than 256 × 5 at n ≥ 1024), narrow ones where tiles are few (128 × 4 is 4 to 13 % faster than 256 × 2 at 200 to 300
- * tiles). Above 16 the wide tile wins (512 × 3 is 3 to 9 % faster than 256 × 5 at n = 1024), since it reads A less
- * often. Fewer than 100 tiles leave multiprocessors idle (128 × 4 is 14 to 16 % faster than 256 × 5 at 56 block rows
- * and n = 256). */
-asparse_bcsr_pipeline_config asparse_bcsr_pipeline_choose(const asparse_cuda_bcsr *a, int64_t n) {
-  static const asparse_bcsr_pipeline_config preferred[3][4] = {
-      {{256, 2}, {128, 4}, {384, 4}, {512, 3}},  /* short block rows */
-      {{256, 5}, {128, 4}, {384, 4}, {512, 3}},  /* between */
-      {{512, 3}, {256, 5}, {384, 4}, {128, 4}}}; /* long */
-  const int64_t rows = a->n_block_rows;
-  const int length = a->n_blocks < 8 * rows ? 0 : a->n_blocks < 16 * rows ? 1 : 2;
-  const int64_t enough_tiles = length == 0 ? 600 : 100;
-  asparse_bcsr_pipeline_config best = {128, 4};
-  int64_t least = INT64_MAX;
-  for (asparse_bcsr_pipeline_config candidate : preferred[length]) {
-    /* padded columns = ⌈n / tile⌉ · tile; 128 divides every tile, so it is never padded more than another */
-    const int64_t tiles = (n + candidate.tile_columns - 1) / candidate.tile_columns;
-    const bool fills = tiles * rows >= enough_tiles || candidate.tile_columns == 128;
-    if (fills && tiles * candidate.tile_columns < least) best = candidate, least = tiles * candidate.tile_columns;
-  }
-  return best;
-}
-
 cudaError_t asparse_bcsr_pipeline(const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *bc,
                                   asparse_bcsr_pipeline_config config, cudaStream_t stream) {
-  cudaError_t error = bcsr_check(a, bc);
-  if (error != cudaSuccess) return error;
-  if (bcsr_is_empty(a, bc)) return bcsr_zero(a, bc, stream);
-  if (!asparse_tma_can_address(bc->b, a->k, bc->n, bc->ldb * int64_t{sizeof(uint16_t)}))
-    return cudaErrorMisalignedAddress;
-
+  bool done;
+  const cudaError_t error = bcsr_begin(a, bc, true, stream, &done);
+  if (error != cudaSuccess || done) return error;
   for (const Compiled &candidate : compiled)
-    if (candidate.config.tile_columns == config.tile_columns && candidate.config.stages == config.stages)
-      return candidate.launch(a, bc, stream);
+    if (equal(candidate.config, config)) return candidate.launch(a, bc, stream);
   return cudaErrorInvalidValue;
 }

@@ -1,7 +1,10 @@
-/* Warp specialisation: the ring of stages between a producer warp and two consumer warpgroups, shared by the
- * pipelined steps of the BCSR ladder. A CTA computes 64 × 2·N tiles of C; each consumer multiplies by N columns. Two
- * barriers a stage: full (bytes have arrived), empty (both consumers are done with it). Their phase is the parity of
- * the number of rounds through the ring. */
+/* Warp specialisation: the ring of stages between a producer warp and the consumer warpgroups. Two barriers a stage:
+ * full (bytes have arrived), empty (all consumers of the cluster are done with it). Their phase is the parity of the
+ * number of rounds through the ring.
+ *
+ * A stage serves one step: a block column of the tile's block rows, as a slice of B and the blocks of those that have
+ * one there. A cluster's CTAs compute the same block rows in neighbouring columns, so they take the same steps; each
+ * loads its share of every block of A for all of them. */
 #ifndef ASPARSE_BCSR_RING_CUH
 #define ASPARSE_BCSR_RING_CUH
 
@@ -9,119 +12,171 @@
 
 namespace bcsr {
 
-constexpr int kConsumers = 2;
 constexpr int kSharedLimit = 227 * 1024; /* of a multiprocessor, for all its CTAs */
 
-/* Bytes of a stage: [block of A | B of consumer 0 | B of consumer 1]. */
-template <int N> constexpr int kSliceBytes = N / kBoxColumnsB *kBoxBytes;
-template <int N> constexpr int kStageBytes = kBoxBytes + kConsumers *kSliceBytes<N>;
+/* Rows: block rows of a tile; Consumers: warpgroups; N: columns of each; Stages: of the ring; Boxes: for C, of each
+ * consumer, 0 where the CTA is not persistent; Cluster: CTAs. */
+template <int Rows_, int Consumers_, int N_, int Stages_, int Boxes_, int Cluster_> struct Pipeline {
+  static constexpr int Rows = Rows_, Consumers = Consumers_, N = N_, Cluster = Cluster_;
+  static constexpr int Stages = Stages_, Boxes = Boxes_;
+  static constexpr bool Persistent = Boxes > 0;
+  static_assert(Consumers % Rows == 0 && Stages >= 2 && Rows <= ASPARSE_BCSR_MOST_ROWS && kBlock / Cluster % 8 == 0,
+                "");
+
+  /* Consumer c multiplies block row c / Slices of the tile by slice c % Slices of B. */
+  static constexpr int Slices = Consumers / Rows;
+  static constexpr int Columns = Slices * N; /* of a CTA */
+  static constexpr int SliceBytes = N / kBoxColumnsB * kBoxBytes;
+  static constexpr int StageBytes = Rows * kBoxBytes + Slices * SliceBytes; /* [blocks of A | slices of B] */
+
+  /* C passes through boxes in shared memory. A persistent CTA loads the next tile meanwhile, so it has boxes for that;
+   * otherwise C takes the consumer's own slices in the stages, which are no longer needed. */
+  static_assert(Persistent || Rows == 1, "without boxes for C a consumer needs slices of its own");
+
+  static constexpr int RingBytes = Stages * StageBytes;
+  static constexpr int SharedBytes = kSwizzlePeriod + RingBytes + Consumers * Boxes * kBoxBytes + Stages * (8 + 8 + 4);
+  static_assert(SharedBytes <= kSharedLimit, "the ring does not fit");
+  /* Two CTAs share a multiprocessor where accumulators and ring are small enough (1024 is what a CTA reserves). Then
+   * one stores C while the other multiplies. */
+  static constexpr int Ctas = Consumers * N <= 256 && 2 * (SharedBytes + 1024) <= kSharedLimit ? 2 : 1;
+  /* Wide consumers take the registers of the producer, which is a whole warpgroup then, as setmaxnreg requires:
+   * 128 · 40 + 2 · 128 · 232 and 128 · 32 + 3 · 128 · 160 ≤ 65,536. Otherwise it is a lone warp. */
+  static constexpr bool MovesRegisters = N > 128;
+  static constexpr int ProducerRegisters = Consumers == 3 ? 32 : 40, ConsumerRegisters = Consumers == 3 ? 160 : 232;
+  /* Columns of one instruction: 160 registers hold 128 accumulators but ptxas refuses one instruction with them all. */
+  static constexpr int Width = Consumers == 3 && N > 128 ? N / 2 : N;
+  static constexpr int Threads = Consumers * kWarpgroup + (MovesRegisters ? kWarpgroup : 32);
+};
 
 struct Ring {
-  uint8_t *stages;        /* [Stages] of kStageBytes, aligned to 1024 */
+  uint8_t *stages;        /* [Stages] of StageBytes */
+  uint8_t *boxes;         /* [Consumers · Boxes] */
   uint64_t *full, *empty; /* [Stages] */
+  uint32_t *rows;         /* [Stages] bit r: block row r of the tile has a block there */
 };
 
 /* Where a warp stands in the ring. */
-template <int Stages> struct Place {
+template <class P> struct Place {
   int stage = 0, round = 0;
   __device__ __forceinline__ void advance() {
-    if (++stage == Stages) stage = 0, round ^= 1;
+    if (++stage == P::Stages) stage = 0, round ^= 1;
   }
 };
 
-/* By one thread, before the CTA's first __syncthreads. */
-template <int Stages> __device__ __forceinline__ void ring_init(const Ring &ring) {
-  for (int stage = 0; stage < Stages; stage++) {
-    sm90::barrier_init(ring.full + stage, 1);
-    sm90::barrier_init(ring.empty + stage, kConsumers * kWarpgroup / 32);
+/* By all threads of the CTA. */
+template <class P> __device__ __forceinline__ Ring ring_create(uint8_t *shared) {
+  uint8_t *boxes = shared + P::RingBytes;
+  uint64_t *barriers = reinterpret_cast<uint64_t *>(boxes + P::Consumers * P::Boxes * kBoxBytes);
+  const Ring ring = {shared, boxes, barriers, barriers + P::Stages,
+                     reinterpret_cast<uint32_t *>(barriers + 2 * P::Stages)};
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < P::Stages; stage++) {
+      sm90::barrier_init(ring.full + stage, 1);
+      sm90::barrier_init(ring.empty + stage, P::Cluster * P::Consumers * kWarpgroup / 32);
+    }
+    sm90::fence_barrier_init();
   }
-  sm90::fence_barrier_init();
+  if constexpr (P::Cluster > 1) sm90::cluster_sync();
+  else __syncthreads();
+  return ring;
 }
 
-/* Loads the operands of one tile. Runs as one whole warp; lane 0 issues the copies, the lanes fetch column indices 32
- * at a time. */
-template <int N, int Stages>
-__device__ __forceinline__ void produce(const Ring &ring, Place<Stages> &place, const CUtensorMap *blocks_map,
-                                        const CUtensorMap *b_map, const int32_t *block_col_idx, int64_t begin,
-                                        int64_t end, int first_column) {
-  const int lane = threadIdx.x % 32;
-  int indices = 0;
-  for (int64_t block = begin; block < end; block++, place.advance()) {
-    const int position = static_cast<int>(block - begin) % 32;
-    if (position == 0 && block + lane < end) indices = __ldg(block_col_idx + block + lane);
-    const int block_column = __shfl_sync(0xffffffff, indices, position);
-    if (lane == 0) {
-      uint8_t *to = ring.stages + place.stage * kStageBytes<N>;
-      uint64_t *full = ring.full + place.stage;
-      sm90::barrier_wait(ring.empty + place.stage, place.round ^ 1);
-      sm90::barrier_arrive_expect(full, kStageBytes<N>);
-      sm90::tma_load(to, blocks_map, 0, static_cast<int>(block) * kBlock, full);
+/* Steps of a tile. */
+struct Range {
+  int begin, end;
+};
+
+template <class P> __device__ __forceinline__ Range steps_of(const asparse_cuda_bcsr &a, int group) {
+  if constexpr (P::Rows == 1)
+    return {static_cast<int>(__ldg(a.block_row_ptr + group)), static_cast<int>(__ldg(a.block_row_ptr + group + 1))};
+  else return {__ldg(a.groups.step_ptr + group), __ldg(a.groups.step_ptr + group + 1)};
+}
+
+/* A step as int4, asparse_bcsr_step; with one block row steps are blocks. */
+template <class P> __device__ __forceinline__ int4 load_step(const asparse_cuda_bcsr &a, int step, int end) {
+  if (step >= end) return make_int4(0, -1, -1, -1);
+  if constexpr (P::Rows == 1) return make_int4(__ldg(a.block_col_idx + step), step, -1, -1);
+  else return __ldg(reinterpret_cast<const int4 *>(a.groups.steps) + step);
+}
+
+/* Loads one block of A, or this CTA's share of it for the whole cluster. */
+template <class P>
+__device__ __forceinline__ void load_block(uint8_t *to, const CUtensorMap *map, int block, uint64_t *full) {
+  if constexpr (P::Cluster > 1) {
+    const int row = static_cast<int>(sm90::cluster_rank()) * (kBlock / P::Cluster);
+    sm90::tma_load_multicast(to + row * 128, map, 0, block * kBlock + row, full, (1 << P::Cluster) - 1);
+  } else {
+    sm90::tma_load(to, map, 0, block * kBlock, full);
+  }
+}
+
+/* Loads what one step needs: by one thread. */
+template <class P>
+__device__ __forceinline__ void load_stage(const Ring &ring, const Place<P> &place, const CUtensorMap *blocks_map,
+                                           const CUtensorMap *b_map, int4 step, int first_column) {
+  constexpr int kBoxesOfB = P::Columns / kBoxColumnsB;
+  const int blocks[3] = {step.y, step.z, step.w};
+  uint8_t *to = ring.stages + place.stage * P::StageBytes;
+  uint64_t *full = ring.full + place.stage;
+  uint32_t rows = 0;
 #pragma unroll
-      for (int box = 0; box < kConsumers * N / kBoxColumnsB; box++)
-        sm90::tma_load(to + (1 + box) * kBoxBytes, b_map, first_column + box * kBoxColumnsB, block_column * kBlock,
-                       full);
-    }
+  for (int row = 0; row < P::Rows; row++) rows |= (blocks[row] >= 0) << row;
+  sm90::barrier_wait(ring.empty + place.stage, place.round ^ 1);
+  if constexpr (P::Rows > 1) ring.rows[place.stage] = rows;
+  sm90::barrier_arrive_expect(full, (__popc(rows) + kBoxesOfB) * kBoxBytes);
+#pragma unroll
+  for (int row = 0; row < P::Rows; row++)
+    if (P::Rows == 1 || blocks[row] >= 0) load_block<P>(to + row * kBoxBytes, blocks_map, blocks[row], full);
+#pragma unroll
+  for (int box = 0; box < kBoxesOfB; box++)
+    sm90::tma_load(to + (P::Rows + box) * kBoxBytes, b_map, first_column + box * kBoxColumnsB, step.x * kBlock, full);
+}
+
+/* Loads the operands of one tile, by one whole warp. mine: its first 32 steps, one a lane. */
+template <class P>
+__device__ __forceinline__ void produce(const Ring &ring, Place<P> &place, const CUtensorMap *blocks_map,
+                                        const CUtensorMap *b_map, const asparse_cuda_bcsr &a, Range range, int4 mine,
+                                        int first_column) {
+  const int lane = threadIdx.x % 32;
+  for (int i = range.begin; i < range.end; i++, place.advance()) {
+    const int at = (i - range.begin) % 32;
+    if (at == 0 && i > range.begin) mine = load_step<P>(a, i + lane, range.end);
+    int4 step = {};
+    step.x = __shfl_sync(0xffffffff, mine.x, at);
+    step.y = __shfl_sync(0xffffffff, mine.y, at);
+    if constexpr (P::Rows > 1) step.z = __shfl_sync(0xffffffff, mine.z, at);
+    if constexpr (P::Rows > 2) step.w = __shfl_sync(0xffffffff, mine.w, at);
+    if (lane == 0) load_stage<P>(ring, place, blocks_map, b_map, step, first_column);
     __syncwarp();
   }
 }
 
-/* d = sum over the blocks of one tile. A stage is handed back once the multiplication after it has been issued and its
- * own has finished, so that the tensor cores always have the next one waiting. */
-template <int N, int Stages>
-__device__ __forceinline__ void consume(float (&d)[N / 2], const Ring &ring, Place<Stages> &place, int consumer,
-                                        int64_t n_blocks) {
-  const bool speaks = threadIdx.x % 32 == 0; /* one arrival a warp */
-  int previous = 0;
+/* One arrival a warp, at every CTA whose producer may write there. */
+template <class P> __device__ __forceinline__ void release(uint64_t *empty) {
+  const uint32_t lane = threadIdx.x % 32;
+  if constexpr (P::Cluster > 1) {
+    if (lane < P::Cluster) sm90::barrier_arrive_at(empty, lane);
+  } else {
+    if (lane == 0) sm90::barrier_arrive(empty);
+  }
+}
+
+/* d = one consumer's part of one tile of n_steps. Consumers take turns at the tensor cores: while one waits for its
+ * product or for bytes, another multiplies. */
+template <class P>
+__device__ __forceinline__ void consume(float (&d)[P::N / 2], const Ring &ring, Place<P> &place, int consumer,
+                                        int n_steps) {
+  const int row = consumer / P::Slices, slice = consumer % P::Slices;
   clear(d);
-  for (int64_t i = 0; i < n_blocks; i++, place.advance()) {
-    const uint8_t *from = ring.stages + place.stage * kStageBytes<N>;
+  for (int i = 0; i < n_steps; i++, place.advance()) {
+    const uint8_t *from = ring.stages + place.stage * P::StageBytes;
     sm90::barrier_wait(ring.full + place.stage, place.round);
-    multiply_block<N>(d, from, from + kBoxBytes + consumer * kSliceBytes<N>);
-    sm90::wgmma_wait<1>();
-    if (i > 0 && speaks) sm90::barrier_arrive(ring.empty + previous);
-    previous = place.stage;
+    if (P::Rows == 1 || (ring.rows[place.stage] >> row & 1)) {
+      multiply_block<P::N, P::Width>(d, from + row * kBoxBytes, from + P::Rows * kBoxBytes + slice * P::SliceBytes);
+      sm90::wgmma_wait<0>();
+    }
+    release<P>(ring.empty + place.stage);
   }
-  sm90::wgmma_wait<0>();
-  if (n_blocks > 0 && speaks) sm90::barrier_arrive(ring.empty + previous);
-}
-
-/* C through shared memory and the copy engine: whole 128-byte lines, clipped to [m × n] by the tensor map. box_at(i):
- * room for box i of N / 32, which nothing else writes or reads. Its caller's thread 0 ends with tma_store_wait. */
-template <int N, typename BoxAt>
-__device__ __forceinline__ void store_boxes(const float (&d)[N / 2], BoxAt box_at, int consumer,
-                                            const CUtensorMap *c_map, int row, int column) {
-  const int thread = threadIdx.x % kWarpgroup;
-  const int box_row = thread / 32 * 16 + thread % 32 / 4;
-  if (thread == 0) sm90::tma_store_wait();
-  sm90::named_barrier(1 + consumer, kWarpgroup); /* earlier stores and multiplications have read the boxes */
-#pragma unroll
-  for (int j = 0; j < N / 8; j++) {
-    uint8_t *box = box_at(j / 4);
-    const int byte = (j % 4 * 8 + thread % 4 * 2) * 4;
-    *reinterpret_cast<float2 *>(box + swizzled(box_row, byte)) = make_float2(d[4 * j], d[4 * j + 1]);
-    *reinterpret_cast<float2 *>(box + swizzled(box_row + 8, byte)) = make_float2(d[4 * j + 2], d[4 * j + 3]);
-  }
-  sm90::fence_async_proxy();
-  sm90::named_barrier(1 + consumer, kWarpgroup);
-  if (thread == 0) {
-#pragma unroll
-    for (int box = 0; box < N / kBoxColumnsC; box++)
-      sm90::tma_store(c_map, column + box * kBoxColumnsC, row, box_at(box));
-    sm90::tma_store_commit();
-  }
-}
-
-/* One consumer's half of a tile: by boxes where C allows it, else by the threads. The copy engine clips stores to
- * whole 16-byte pieces, so a ragged edge is left to the threads too. */
-template <int N, typename BoxAt>
-__device__ __forceinline__ void store_half(const float (&d)[N / 2], BoxAt box_at, int consumer, bool c_by_boxes,
-                                           const CUtensorMap *c_map, int64_t block_row, int column, int m,
-                                           const asparse_cuda_dense_pair &bc) {
-  if (column >= bc.n) return;
-  if (c_by_boxes && (column + N <= bc.n || bc.n % 4 == 0))
-    store_boxes<N>(d, box_at, consumer, c_map, static_cast<int>(block_row) * kBlock, column);
-  else
-    store_direct<N>(d, threadIdx.x % kWarpgroup, block_row * kBlock, column, m, static_cast<int>(bc.n), bc.c, bc.ldc);
 }
 
 } // namespace bcsr

@@ -1,16 +1,29 @@
 /* First step of the BCSR ladder: CUDA cores. A CTA computes a 64 × 64 tile of C; each of its 256 threads 4 × 4. */
+#include "kernels/bcsr_element.cuh"
 #include "kernels/bcsr_launch.h"
 
 namespace {
 
-constexpr int kBlock = ASPARSE_CUDA_BLOCK;
+using namespace bcsr;
+
 constexpr int kTile = 64;
 constexpr int kThreads = 256;
 constexpr int kPitch = kTile + 4; /* one 16-byte access of padding, against bank conflicts */
 
-__device__ __forceinline__ float from_bf16(uint16_t x) { return __uint_as_float(static_cast<uint32_t>(x) << 16); }
+/* c(row, column) = or += x. */
+__device__ __forceinline__ void store_element(const asparse_cuda_dense_pair &bc, int64_t row, int64_t column, float x) {
+  const int64_t at = row * bc.ldc + column;
+  if (bc.c_dtype == ASPARSE_BF16) {
+    __nv_bfloat16 *c = static_cast<__nv_bfloat16 *>(bc.c) + at;
+    store(c, bc.accumulate ? load(c) + x : x);
+  } else {
+    float *c = static_cast<float *>(bc.c) + at;
+    store(c, bc.accumulate ? load(c) + x : x);
+  }
+}
 
-__global__ void __launch_bounds__(kThreads) scalar_kernel(asparse_cuda_bcsr a, asparse_cuda_dense_pair bc) {
+__global__ void __launch_bounds__(kThreads)
+    scalar_kernel(const __grid_constant__ asparse_cuda_bcsr a, const __grid_constant__ asparse_cuda_dense_pair bc) {
   __shared__ __align__(16) float a_tile[kBlock][kPitch]; /* transposed: [k][row] */
   __shared__ __align__(16) float b_tile[kBlock][kPitch]; /* [k][column] */
   const int64_t block_row = blockIdx.x;
@@ -47,16 +60,18 @@ __global__ void __launch_bounds__(kThreads) scalar_kernel(asparse_cuda_bcsr a, a
     for (int j = 0; j < 4; j++) {
       const int64_t c_row = block_row * kBlock + row + i;
       const int c_column = first_column + column + j;
-      if (c_row < a.m && c_column < bc.n) bc.c[c_row * bc.ldc + c_column] = sum[i][j];
+      if (c_row >= a.m || c_column >= bc.n) continue;
+      const bool nan = sum[i][j] != sum[i][j]; /* of padding zeros, or of A·B itself */
+      store_element(bc, c_row, c_column, nan ? stored_sum(a, bc, c_row, c_column) : sum[i][j]);
     }
 }
 
 } // namespace
 
 cudaError_t asparse_bcsr_scalar(const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *bc, cudaStream_t stream) {
-  cudaError_t error = bcsr_check(a, bc);
-  if (error != cudaSuccess) return error;
-  if (bcsr_is_empty(a, bc)) return bcsr_zero(a, bc, stream);
+  bool done;
+  cudaError_t error = bcsr_begin(a, bc, false, stream, &done);
+  if (error != cudaSuccess || done) return error;
   dim3 grid;
   if (!bcsr_grid(a, bc->n, kTile, &grid)) return cudaErrorInvalidValue;
 

@@ -35,9 +35,9 @@ static cudaError_t encode(CUtensorMap *map, CUtensorMapDataType type, const void
   return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-cudaError_t asparse_bcsr_map_blocks(CUtensorMap *map, const asparse_cuda_bcsr *a) {
+cudaError_t asparse_bcsr_map_blocks(CUtensorMap *map, const asparse_cuda_bcsr *a, uint32_t box_rows) {
   return encode(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, a->blocks, a->n_blocks * ASPARSE_CUDA_BLOCK, ASPARSE_CUDA_BLOCK,
-                ASPARSE_CUDA_BLOCK * int64_t{sizeof(uint16_t)}, ASPARSE_CUDA_BLOCK, 64);
+                ASPARSE_CUDA_BLOCK * int64_t{sizeof(uint16_t)}, box_rows, 64);
 }
 
 cudaError_t asparse_bcsr_map_b(CUtensorMap *map, int64_t k, const asparse_cuda_dense_pair *bc) {
@@ -46,6 +46,9 @@ cudaError_t asparse_bcsr_map_b(CUtensorMap *map, int64_t k, const asparse_cuda_d
 }
 
 cudaError_t asparse_bcsr_map_c(CUtensorMap *map, int64_t m, const asparse_cuda_dense_pair *bc) {
+  if (bc->c_dtype == ASPARSE_BF16)
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, bc->c, m, bc->n, bc->ldc * int64_t{sizeof(uint16_t)},
+                  ASPARSE_CUDA_BLOCK, 64);
   return encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, bc->c, m, bc->n, bc->ldc * int64_t{sizeof(float)},
                 ASPARSE_CUDA_BLOCK, 32);
 }

@@ -1,17 +1,10 @@
-/* Second step of the BCSR ladder: tensor cores, fed by the threads. A CTA of two warpgroups computes a 64 × 256 tile
- * of C; each warpgroup half of the columns. Load, multiply and wait alternate. */
+/* Second step of the BCSR ladder: tensor cores, fed by the threads. */
 #include "kernels/bcsr_launch.h"
-#include "kernels/bcsr_tile.cuh"
+#include "kernels/bcsr_unpipelined.cuh"
 
 namespace {
 
 using namespace bcsr;
-
-constexpr int kHalf = 128; /* columns of a warpgroup */
-constexpr int kTile = 2 * kHalf;
-constexpr int kThreads = 2 * kWarpgroup;
-constexpr int kSliceBytes = kHalf / kBoxColumnsB * kBoxBytes;
-constexpr int kSharedBytes = 1024 + kBoxBytes + 2 * kSliceBytes; /* 1024: room to align to the swizzle's period */
 
 /* Eight bf16 of a row of B from column on, zeros from column n on. */
 __device__ __forceinline__ uint4 load_piece(const uint16_t *row, int column, int n, bool aligned) {
@@ -40,35 +33,21 @@ __device__ void copy_operands(uint8_t *shared, const uint16_t *block, const aspa
   }
 }
 
-__global__ void __launch_bounds__(kThreads) wgmma_kernel(asparse_cuda_bcsr a, asparse_cuda_dense_pair bc) {
-  extern __shared__ uint8_t unaligned[];
-  uint8_t *shared = unaligned + (1024 - sm90::shared_address(unaligned) % 1024) % 1024;
-  const int half = threadIdx.x / kWarpgroup;
-  const int64_t block_row = blockIdx.x;
-  const int first_column = blockIdx.y * kTile;
-  float d[kHalf / 2];
-  clear(d);
-
-  for (int64_t block = a.block_row_ptr[block_row]; block < a.block_row_ptr[block_row + 1]; block++) {
-    copy_operands(shared, a.blocks + block * kBlock * kBlock, bc, a.k, int64_t{a.block_col_idx[block]} * kBlock,
-                  first_column);
+__global__ void __launch_bounds__(kThreads)
+    wgmma_kernel(const __grid_constant__ asparse_cuda_bcsr a, const __grid_constant__ asparse_cuda_dense_pair bc) {
+  multiply_tile(a, bc, [&](uint8_t *shared, int64_t block, int block_column, int first_column) {
+    copy_operands(shared, a.blocks + block * kBlock * kBlock, bc, a.k, int64_t{block_column} * kBlock, first_column);
     sm90::fence_async_proxy();
     __syncthreads();
-    multiply_block<kHalf>(d, shared, shared + kBoxBytes + half * kSliceBytes);
-    sm90::wgmma_wait<0>();
-    __syncthreads();
-  }
-
-  store_direct<kHalf>(d, threadIdx.x % kWarpgroup, block_row * kBlock, first_column + half * kHalf, a.m,
-                      static_cast<int>(bc.n), bc.c, bc.ldc);
+  });
 }
 
 } // namespace
 
 cudaError_t asparse_bcsr_wgmma(const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *bc, cudaStream_t stream) {
-  cudaError_t error = bcsr_check(a, bc);
-  if (error != cudaSuccess) return error;
-  if (bcsr_is_empty(a, bc)) return bcsr_zero(a, bc, stream);
+  bool done;
+  cudaError_t error = bcsr_begin(a, bc, false, stream, &done);
+  if (error != cudaSuccess || done) return error;
   dim3 grid;
   if (!bcsr_grid(a, bc->n, kTile, &grid)) return cudaErrorInvalidValue;
 

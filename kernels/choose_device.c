@@ -53,7 +53,7 @@ static const candidate all[] = {
     {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 32, true, true, &window_32},
     {"wcsr-gather", ASPARSE_FORMAT_WCSR, 64, true, false, &window_64},
     {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 64, true, true, &window_64},
-    {"bcsr-pipeline", ASPARSE_FORMAT_BCSR, 64, true, false, &blocks_64},
+    {"bcsr", ASPARSE_FORMAT_BCSR, 64, true, false, &blocks_64},
 };
 enum { N_CANDIDATES = sizeof all / sizeof *all };
 

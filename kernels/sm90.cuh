@@ -45,6 +45,19 @@ __device__ __forceinline__ void barrier_arrive_expect(uint64_t *barrier, uint32_
                : "memory");
 }
 
+/* Arrives at the same barrier of a CTA of the cluster. Orders this CTA's accesses only (release at cluster scope is a
+ * fence of the whole GPU): enough to hand back memory that only the async proxy has read. */
+__device__ __forceinline__ void barrier_arrive_at(uint64_t *barrier, uint32_t cluster_rank) {
+  random_delay();
+  asm volatile("{\n"
+               ".reg .b32 remote;\n"
+               "mapa.shared::cluster.u32 remote, %0, %1;\n"
+               "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
+               "}" ::"r"(shared_address(barrier)),
+               "r"(cluster_rank)
+               : "memory");
+}
+
 /* Returns once the phase of that parity is complete. A fresh barrier counts as having completed parity 1. */
 __device__ __forceinline__ void barrier_wait(uint64_t *barrier, uint32_t parity) {
   uint32_t done;
@@ -84,6 +97,22 @@ template <int Pending> __device__ __forceinline__ void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
+/* ---- clusters (Parallel Synchronization and Communication Instructions: barrier.cluster) --- */
+
+__device__ __forceinline__ uint32_t cluster_rank() {
+  uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+/* All threads of all CTAs of the cluster meet. */
+__device__ __forceinline__ void cluster_sync() {
+  random_delay();
+  asm volatile("barrier.cluster.arrive.release;\n"
+               "barrier.cluster.wait.acquire;" ::
+                   : "memory");
+}
+
 /* ---- TMA (Data Movement and Conversion Instructions: cp.async.bulk.tensor) ----------------- */
 
 __device__ __forceinline__ void tma_prefetch(const CUtensorMap *map) {
@@ -99,10 +128,38 @@ __device__ __forceinline__ void tma_load(void *shared, const CUtensorMap *map, i
                : "memory");
 }
 
-/* The box from shared memory to (column, row); elements outside the tensor are dropped. */
-__device__ __forceinline__ void tma_store(const CUtensorMap *map, int column, int row, const void *shared) {
+/* The same box to the same place in every CTA of the cluster whose bit is set; each CTA's own barrier counts it. */
+__device__ __forceinline__ void tma_load_multicast(void *shared, const CUtensorMap *map, int column, int row,
+                                                   uint64_t *barrier, uint16_t ctas) {
   random_delay();
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+               "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(shared)),
+               "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier)), "h"(ctas)
+               : "memory");
+}
+
+/* How L2 treats lines that are written: evicted before others, or not. */
+__device__ __forceinline__ uint64_t l2_policy(bool evict_first) {
+  uint64_t first, normal;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
+  return evict_first ? first : normal;
+}
+
+/* The box from shared memory to (column, row); elements outside the tensor are dropped. */
+__device__ __forceinline__ void tma_store(const CUtensorMap *map, int column, int row, const void *shared,
+                                          uint64_t policy) {
+  random_delay();
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.L2::cache_hint [%0, {%1, %2}], [%3], %4;" ::"l"(map),
+      "r"(column), "r"(row), "r"(shared_address(shared)), "l"(policy)
+      : "memory");
+}
+
+/* The same, added to what is there. */
+__device__ __forceinline__ void tma_add(const CUtensorMap *map, int column, int row, const void *shared) {
+  random_delay();
+  asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
                "r"(column), "r"(row), "r"(shared_address(shared))
                : "memory");
 }
@@ -110,8 +167,10 @@ __device__ __forceinline__ void tma_store(const CUtensorMap *map, int column, in
 /* Closes the group of this thread's stores. */
 __device__ __forceinline__ void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-/* Waits until this thread's groups have read shared memory. */
-__device__ __forceinline__ void tma_store_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+/* Waits until all but the last Pending of this thread's groups have read shared memory. */
+template <int Pending> __device__ __forceinline__ void tma_store_wait() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
+}
 
 /* Orders this thread's ordinary writes of shared memory before what the async proxy (WGMMA, TMA) reads. */
 __device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

@@ -54,12 +54,15 @@ KERNELS = [
     Kernel(r"sell_resident<\w+, false>", ["LDS.128"], registers(512)),
     Kernel(r"pack_rows<uint4>", [*WIDE_LOAD, *WIDE_STORE], registers(256, 8)),
     Kernel(r"pack_rows<(uint2|unsigned (int|short))>", [], registers(256, 8)),
-    Kernel(r"scalar_kernel", ["FFMA"], registers(256, 4)),
+    Kernel(r"scalar_kernel", ["FFMA"], registers(256, 4), stack=16),  # the oldest rung; not one to be fast
     Kernel(r"wgmma_kernel", [*HGMMA, *WIDE_LOAD], registers(256, 2)),
     Kernel(r"tma_kernel", [*HGMMA, *TMA_LOAD], registers(256, 2)),
-    Kernel(r"pipeline_kernel<(128, [345]|192, 4|256, [23])>", [*PIPELINE, *MOVES_REGISTERS], registers(384)),
-    Kernel(r"pipeline_kernel<(64, 4|128, 2)>", PIPELINE, registers(288, 2)),
-    Kernel(r"persistent_kernel", [*PIPELINE, *MOVES_REGISTERS], registers(384)),
+    Kernel(r"pipeline_kernel<bcsr::Pipeline<[12], 2, (192|256), \d, \d, 1> >", [*PIPELINE, *MOVES_REGISTERS],
+           registers(384)),
+    Kernel(r"pipeline_kernel<bcsr::Pipeline<3, 3, 256, \d, \d, 1> >", [*PIPELINE, *MOVES_REGISTERS], registers(512)),
+    Kernel(r"pipeline_kernel<bcsr::Pipeline<1, 2, (64|128), \d, \d, 1> >", PIPELINE, registers(288)),
+    Kernel(r"pipeline_kernel<bcsr::Pipeline<1, 2, 128, 5, 0, 2> >", [*PIPELINE, "UTMALDG.2D.MULTICAST"],
+           registers(288)),
 ]
 
 

@@ -60,7 +60,7 @@ static void full_blocks_take_bcsr(void **state) {
   (void)state;
   asparse_profile p = profile(19200, 6 * 64, 64, ASPARSE_BF16, 1024);
   p.blocks[2] = p.nnz / 4096;
-  assert_string_equal(choose(&p).kernel, "bcsr-pipeline");
+  assert_string_equal(choose(&p).kernel, "bcsr");
 }
 
 static void other_precisions_have_csr_alone(void **state) {
@@ -85,8 +85,8 @@ static void wishes_are_kept(void **state) {
     assert_true(c.format == ASPARSE_FORMAT_WCSR && c.unit == unit && isfinite(c.predicted_seconds));
   }
   assert_true(n > 5 && n <= ASPARSE_DEVICE_CANDIDATES);
-  assert_string_equal(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, "bcsr-pipeline", NULL, NULL).kernel,
-                      "bcsr-pipeline");
+  assert_string_equal(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, "bcsr", NULL, NULL).kernel,
+                      "bcsr");
   assert_true(isinf(asparse_choose_device(&p, ASPARSE_FORMAT_BCSR, 16, NULL, NULL, NULL).predicted_seconds));
   assert_true(isinf(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, "none", NULL, NULL).predicted_seconds));
 }

@@ -22,6 +22,7 @@ extern "C" {
 /* partition/partition.h knows MPI, which GPU tests do without. */
 #include "partition/cluster.h"
 asparse_status asparse_wcsr_build(const asparse_local_csr *a, int32_t window_height, asparse_wcsr **out);
+asparse_status asparse_bcsr_build(const asparse_local_csr *a, int32_t block_size, asparse_bcsr **out);
 }
 #include "kernels/cuda_csr.h"
 #include "kernels/cuda_sell.h"
