@@ -34,7 +34,7 @@ static const candidate all[] = {
     {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 32, true, true, 0.50},
     {"wcsr-gather", ASPARSE_FORMAT_WCSR, 64, true, false, 0.40},
     {"wcsr-clustered", ASPARSE_FORMAT_WCSR, 64, true, true, 0.40},
-    {"bcsr-pipeline", ASPARSE_FORMAT_BCSR, 64, true, false, 0.75},
+    {"bcsr", ASPARSE_FORMAT_BCSR, 64, true, false, 0.75},
 };
 enum { N_CANDIDATES = sizeof all / sizeof *all };
 

@@ -11,7 +11,7 @@ from asparse_testing import OK, USAGE, Checks, Folder, main, run, said, write_cs
 rng = np.random.default_rng(23)
 CUSPARSE = {("cusparse-csr-1", 1), ("cusparse-csr-2", 1), ("cusparse-csr-3", 1)}
 OURS = {("csr", 1), ("csr-resident", 1), ("wcsr-gather", 8), ("wcsr-gather", 16), ("wcsr-gather", 32),
-        ("wcsr-gather", 64), ("bcsr-pipeline", 64)}
+        ("wcsr-gather", 64), ("bcsr", 64)}
 QUICK = ("--backend", "cuda", "--repeat", 5, "--seconds", 0.01)
 
 
