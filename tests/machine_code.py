@@ -54,15 +54,18 @@ KERNELS = [
     Kernel(r"sell_resident<\w+, false>", ["LDS.128"], registers(512)),
     Kernel(r"pack_rows<uint4>", [*WIDE_LOAD, *WIDE_STORE], registers(256, 8)),
     Kernel(r"pack_rows<(uint2|unsigned (int|short))>", [], registers(256, 8)),
-    Kernel(r"scalar_kernel", ["FFMA"], registers(256, 4), stack=16),  # the oldest rung; not one to be fast
+    Kernel(r"scalar_kernel", ["FFMA"], registers(256, 4), 16),  # around the path for Inf and NaN
     Kernel(r"wgmma_kernel", [*HGMMA, *WIDE_LOAD], registers(256, 2)),
     Kernel(r"tma_kernel", [*HGMMA, *TMA_LOAD], registers(256, 2)),
-    Kernel(r"pipeline_kernel<bcsr::Pipeline<[12], 2, (192|256), \d, \d, 1> >", [*PIPELINE, *MOVES_REGISTERS],
-           registers(384)),
-    Kernel(r"pipeline_kernel<bcsr::Pipeline<3, 3, 256, \d, \d, 1> >", [*PIPELINE, *MOVES_REGISTERS], registers(512)),
-    Kernel(r"pipeline_kernel<bcsr::Pipeline<1, 2, (64|128), \d, \d, 1> >", PIPELINE, registers(288)),
-    Kernel(r"pipeline_kernel<bcsr::Pipeline<1, 2, 128, 5, 0, 2> >", [*PIPELINE, "UTMALDG.2D.MULTICAST"],
-           registers(288)),
+    # bcsr::Pipeline<Rows, Consumers, N, Stages, Boxes, Cluster>. Stack of two of them: addresses of the stores that
+    # threads make where the copy engine cannot, and of the path for Inf and NaN.
+    Kernel(r"pipeline_kernel<.*<1, 2, 64, 4, 0, 1>>", PIPELINE, registers(288, 2)),
+    Kernel(r"pipeline_kernel<.*<1, 2, 128, 2, 0, 1>>", PIPELINE, registers(288, 2), 96),
+    Kernel(r"pipeline_kernel<.*<1, 2, 128, (5, 0|4, 4), 1>>", PIPELINE, registers(288)),
+    Kernel(r"pipeline_kernel<.*<1, 2, 128, 5, 0, 2>>", [*PIPELINE, "UTMALDG.2D.MULTICAST"], registers(288)),
+    Kernel(r"pipeline_kernel<.*<1, 2, (192, 4|256, 3), 0, 1>>", [*PIPELINE, *MOVES_REGISTERS], registers(384)),
+    Kernel(r"pipeline_kernel<.*<2, 2, 256, 4, 2, 1>>", [*PIPELINE, *MOVES_REGISTERS], registers(384)),
+    Kernel(r"pipeline_kernel<.*<3, 3, 256, 3, 2, 1>>", [*PIPELINE, *MOVES_REGISTERS], registers(512), 256),
 ]
 
 
@@ -95,7 +98,7 @@ def short_names(mangled):
     done = subprocess.run(["c++filt"], input="\n".join(mangled), check=True, capture_output=True, text=True)
     short = {}
     for name, full in zip(mangled, done.stdout.splitlines()):
-        full = full.replace("(anonymous namespace)::", "").removeprefix("void ")
+        full = full.replace("(anonymous namespace)::", "").replace("> >", ">>").removeprefix("void ")
         short[name] = re.sub(r"^(\w+::)+", "", full.split("(")[0])
     return short
 
