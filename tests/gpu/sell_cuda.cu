@@ -84,6 +84,7 @@ static int check_matrix(Matrix &a, int32_t columns, int32_t most_steps, bool qui
 }
 
 int main(int argc, char **argv) {
+  need_gpu();
   uint64_t seed = seed_of(argc, argv);
   bool quick = argc > 2;
   int wrong = 0;
