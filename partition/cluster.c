@@ -79,20 +79,18 @@ static void place(chunk *c, int32_t i) {
   }
 }
 
-/* The candidate that shares most and adds least, 2·shared − added; -1: none. Placed ones are dropped on the way. */
+/* The candidate that shares most and adds least, 2·shared − added; -1: none. A placed one gives way to the last. */
 static int32_t best_candidate(chunk *c) {
   const int64_t *row_ptr = c->a->row_ptr + c->begin;
   int64_t best_score = INT64_MIN;
-  int32_t best = -1, live = 0, i = 0;
-  for (; i < c->n_candidates && live < MOST_CANDIDATES; i++) {
+  int32_t best = -1;
+  for (int32_t i = 0; i < c->n_candidates && i < MOST_CANDIDATES; i++) {
+    while (i < c->n_candidates && c->placed[c->candidates[i]]) c->candidates[i] = c->candidates[--c->n_candidates];
+    if (i == c->n_candidates) break;
     const int32_t row = c->candidates[i];
-    if (c->placed[row]) continue;
-    c->candidates[live++] = row;
     const int64_t score = 3 * (int64_t)c->shared[row] - (row_ptr[row + 1] - row_ptr[row]);
     if (score > best_score || (score == best_score && row < best)) best = row, best_score = score;
   }
-  memmove(c->candidates + live, c->candidates + i, (size_t)(c->n_candidates - i) * sizeof *c->candidates);
-  c->n_candidates -= i - live;
   return best < 0 ? -1 : best + c->begin;
 }
 

@@ -20,11 +20,15 @@ static bool is_wanted(const asparse_kernel_config *c, const asparse_options *opt
          (!options->kernel || (c->kernel && strcmp(c->kernel, options->kernel) == 0));
 }
 
+/* Share of non-zeros beyond which windows see most columns in any order. */
+static const double DENSE = 0.1;
+
 /* Bringing rows together pays for the tensor cores' windows only. */
 static bool may_cluster(const asparse_local_csr *a, const asparse_clustered *clustered,
                         const asparse_options *options) {
   return a && clustered && !options->keep_order && a->dtype == ASPARSE_BF16 &&
-         (options->format == ASPARSE_FORMAT_AUTO || options->format == ASPARSE_FORMAT_WCSR);
+         (options->format == ASPARSE_FORMAT_AUTO || options->format == ASPARSE_FORMAT_WCSR) &&
+         (double)a->row_ptr[a->m] < DENSE * (double)a->m * (double)a->k;
 }
 
 /* Candidates with their predicted times summed over ranks, and the least of them. Collective. */
