@@ -37,7 +37,8 @@ typedef struct solve_record {
   int threads;
   double imbalance, saved_seconds;
   double seconds[N_PHASES]; /* this rank */
-  double *repeats;          /* [options->repeat] slowest rank of each repeat */
+  double *repeats;          /* [options->repeat] slowest rank of each repeat, one multiplication */
+  int launches;             /* multiplications in a repeat, which its time is divided by */
   asparse_stats stats;
   asparse_verification verification;
 } solve_record;

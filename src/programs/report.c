@@ -86,7 +86,9 @@ static void print_times(const solve_record *r, const summary *s) {
          seconds_text(s->median_seconds).value, r->options->repeat, seconds_text(s->min_seconds).value,
          seconds_text(s->max_seconds).value, s->gflops,
          s->median_seconds > 0 ? 100 * s->least_seconds / s->median_seconds : 0.0);
-  if (r->stats.device) printf("             predicted %s\n", seconds_text(s->quantities[QUANTITY_PREDICTED].max).value);
+  if (r->stats.device)
+    printf("             %d in a row each time; predicted %s\n", r->launches,
+           seconds_text(s->quantities[QUANTITY_PREDICTED].max).value);
   if (s->ranks > 1)
     printf("             own columns %s, waiting for halo %s, halo columns %s, packing %s (slowest rank)\n",
            seconds_text(t[PHASE_DIAG].max).value, seconds_text(t[PHASE_EXPOSED].max).value,

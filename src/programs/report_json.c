@@ -52,9 +52,10 @@ static json_t *choices_json(const solve_record *r, const summary *s) {
 static json_t *multiply_json(const solve_record *r, const summary *s) {
   json_t *repeats = json_array();
   for (int i = 0; i < r->options->repeat; i++) json_array_append_new(repeats, json_real(r->repeats[i]));
-  return json_pack("{s:f, s:f, s:f, s:i, s:i, s:f, s:f, s:f, s:o}", "median_seconds", s->median_seconds, "min_seconds",
-                   s->min_seconds, "max_seconds", s->max_seconds, "repeat", r->options->repeat, "warmup",
-                   r->options->warmup, "gflops", s->gflops, "least_seconds", s->least_seconds, "fraction_of_least",
+  return json_pack("{s:f, s:f, s:f, s:i, s:i, s:i, s:f, s:f, s:f, s:o}", "median_seconds", s->median_seconds,
+                   "min_seconds", s->min_seconds, "max_seconds", s->max_seconds, "repeat", r->options->repeat,
+                   "launches", r->launches, "warmup", r->options->warmup, "gflops", s->gflops, "least_seconds",
+                   s->least_seconds, "fraction_of_least",
                    s->median_seconds > 0 ? s->least_seconds / s->median_seconds : 0.0, "sorted_seconds", repeats);
 }
 
