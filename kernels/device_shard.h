@@ -79,7 +79,8 @@ asparse_status asparse_device_shard_create(asparse_device *device, const asparse
                                            const asparse_shard *a, int64_t n, asparse_device_shard **out);
 void asparse_device_shard_destroy(asparse_device_shard **a);
 
-/* Enqueues the product on stream. ERR_USAGE for shapes or types that do not fit. */
+/* Enqueues the product on stream. Products of one shard share its workspace and must not overlap in time. ERR_USAGE for
+ * shapes or types that do not fit. */
 asparse_status asparse_device_shard_multiply(const asparse_device_shard *a, const asparse_device_product *product,
                                              cudaStream_t stream);
 
