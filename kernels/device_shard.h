@@ -66,7 +66,7 @@ struct asparse_device_kernel {
   cudaError_t (*multiply)(const asparse_device_shard *a, const asparse_device_product *product, cudaStream_t stream);
 };
 
-/* The table, ended by a row without a name. */
+/* The table, ended by NULL. */
 extern const asparse_device_kernel *const asparse_device_kernels[];
 
 /* The kernel of that name; ERR_USAGE with the list of names otherwise. */
