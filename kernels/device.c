@@ -36,6 +36,7 @@ static asparse_status describe(asparse_device *device) {
   struct cudaDeviceProp properties;
   PASS_CUDA(cudaGetDeviceProperties(&properties, device->ordinal));
   snprintf(device->name, sizeof device->name, "%s", properties.name);
+  PASS_CUDA(cudaDeviceGetPCIBusId(device->bus_id, sizeof device->bus_id, device->ordinal));
   device->major = properties.major;
   device->minor = properties.minor;
   device->multiprocessors = properties.multiProcessorCount;
@@ -48,6 +49,14 @@ static asparse_status describe(asparse_device *device) {
   return ASPARSE_OK;
 }
 
+static asparse_status create_streams(asparse_device *device) {
+  int least = 0, greatest = 0;
+  PASS_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  PASS_CUDA(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
+  PASS_CUDA(cudaStreamCreateWithPriority(&device->exchange_stream, cudaStreamNonBlocking, greatest));
+  return ASPARSE_OK;
+}
+
 asparse_status asparse_device_open(int ordinal, asparse_device **out) {
   asparse_status status = ASPARSE_OK;
   asparse_device *device = NULL;
@@ -55,7 +64,7 @@ asparse_status asparse_device_open(int ordinal, asparse_device **out) {
   TRY(find(ordinal, &device->ordinal));
   TRY(describe(device));
   TRY_CUDA(cudaSetDevice(device->ordinal));
-  TRY_CUDA(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
+  TRY(create_streams(device));
   for (int i = 0; i < 2; i++) {
     TRY_CUDA(cudaHostAlloc(&device->staging[i], STAGING_BYTES, cudaHostAllocDefault));
     TRY_CUDA(cudaEventCreateWithFlags(&device->staged[i], cudaEventDisableTiming));
@@ -78,6 +87,7 @@ void asparse_device_close(asparse_device **device) {
   for (int i = 0; i < ASPARSE_MARKS; i++) {
     if (d->marks[i]) cudaEventDestroy(d->marks[i]);
   }
+  if (d->exchange_stream) cudaStreamDestroy(d->exchange_stream);
   if (d->stream) cudaStreamDestroy(d->stream);
   FREE(*device);
 }

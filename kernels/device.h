@@ -13,10 +13,12 @@ extern "C" {
 struct asparse_device {
   int ordinal; /* among the visible GPUs */
   char name[256];
+  char bus_id[32];  /* PCI: tells it from others of this machine */
   int major, minor; /* compute capability */
   int multiprocessors;
   size_t memory; /* bytes, all of it */
   cudaStream_t stream;
+  cudaStream_t exchange_stream; /* of higher priority: its short kernels go before waiting parts of long ones */
   /* Pinned memory through which host arrays travel: one half is filled while the other is on its way. */
   void *staging[2];
   cudaEvent_t staged[2];

@@ -57,10 +57,10 @@ static asparse_status host_multiply(asparse_engine *engine, const asparse_operat
   return ASPARSE_OK;
 }
 
-static asparse_status host_pack(asparse_engine *engine, asparse_dtype dtype, int64_t n_rows, const int32_t *rows,
-                                int64_t n, const void *b, int64_t ldb, void *packed) {
+static asparse_status host_pack(asparse_engine *engine, asparse_queue queue, asparse_dtype dtype, int64_t n_rows,
+                                const int32_t *rows, int64_t n, const void *b, int64_t ldb, void *packed) {
   const int64_t size = (int64_t)asparse_dtype_size(dtype), row_bytes = n * size;
-  (void)engine;
+  (void)engine, (void)queue;
 #pragma omp parallel for schedule(static) if (n_rows * row_bytes > PARALLEL_PACK_BYTES)
   for (int64_t i = 0; i < n_rows; i++)
     memcpy((char *)packed + i * row_bytes, (const char *)b + (rows ? rows[i] : i) * ldb * size, (size_t)row_bytes);
@@ -75,13 +75,13 @@ static asparse_status host_open(asparse_engine *engine, int ordinal) {
 
 static void host_close(asparse_engine *engine) { (void)engine; }
 
-static const char *host_device_name(const asparse_engine *engine) {
+static const char *host_no_device(const asparse_engine *engine) {
   (void)engine;
   return NULL;
 }
 
-static void *host_stream(const asparse_engine *engine) {
-  (void)engine;
+static void *host_stream(const asparse_engine *engine, asparse_queue queue) {
+  (void)engine, (void)queue;
   return NULL;
 }
 
@@ -131,6 +131,48 @@ static asparse_status host_between(asparse_engine *engine, int i, int j, double 
   return ASPARSE_OK;
 }
 
+static asparse_status host_queue_copy(asparse_engine *engine, asparse_queue queue, void *to, const void *from,
+                                      size_t bytes) {
+  (void)engine, (void)queue;
+  if (bytes > 0) memcpy(to, from, bytes);
+  return ASPARSE_OK;
+}
+
+struct asparse_event {
+  double seconds;
+};
+
+static asparse_status host_event_create(asparse_engine *engine, asparse_event **event) {
+  (void)engine;
+  *event = asparse_calloc(1, sizeof **event, "event");
+  return *event ? ASPARSE_OK : ASPARSE_ERR_MEMORY;
+}
+
+static void host_event_destroy(asparse_event *event) { asparse_free(event); }
+
+static asparse_status host_record(asparse_engine *engine, asparse_queue queue, asparse_event *event) {
+  (void)engine, (void)queue;
+  event->seconds = asparse_seconds();
+  return ASPARSE_OK;
+}
+
+static asparse_status host_after(asparse_engine *engine, asparse_queue queue, asparse_event *event) {
+  (void)engine, (void)queue, (void)event;
+  return ASPARSE_OK;
+}
+
+static asparse_status host_reached(asparse_engine *engine, asparse_event *event, bool *reached) {
+  (void)engine, (void)event;
+  *reached = true;
+  return ASPARSE_OK;
+}
+
+static asparse_status host_elapsed(asparse_engine *engine, asparse_event *from, asparse_event *to, double *seconds) {
+  (void)engine;
+  *seconds = to->seconds - from->seconds;
+  return ASPARSE_OK;
+}
+
 static asparse_status host_wait(asparse_engine *engine) {
   (void)engine;
   return ASPARSE_OK;
@@ -140,7 +182,8 @@ const asparse_backend asparse_host_backend = {.name = "host",
                                               .space = ASPARSE_SPACE_HOST,
                                               .open = host_open,
                                               .close = host_close,
-                                              .device_name = host_device_name,
+                                              .device_name = host_no_device,
+                                              .device_id = host_no_device,
                                               .stream = host_stream,
                                               .allocate = host_allocate,
                                               .release = asparse_free,
@@ -151,6 +194,15 @@ const asparse_backend asparse_host_backend = {.name = "host",
                                               .operator_bytes = host_operator_bytes,
                                               .multiply = host_multiply,
                                               .pack = host_pack,
+                                              .pin = host_allocate,
+                                              .unpin = asparse_free,
+                                              .copy = host_queue_copy,
+                                              .event_create = host_event_create,
+                                              .event_destroy = host_event_destroy,
+                                              .record = host_record,
+                                              .after = host_after,
+                                              .reached = host_reached,
+                                              .elapsed = host_elapsed,
                                               .mark = host_mark,
                                               .between = host_between,
                                               .wait = host_wait};

@@ -1,7 +1,8 @@
 /* Kernels: C = A·B on one rank. No MPI here.
  *
  * A backend is a small table of functions; the plan knows no other way to compute. An engine is a backend at work: the
- * host's threads, or one GPU with a stream in which everything below is enqueued in order. */
+ * host's threads, or one GPU with a stream in which everything below is enqueued in order, and a second one beside it
+ * for exchanges. */
 #ifndef ASPARSE_KERNELS_H
 #define ASPARSE_KERNELS_H
 
@@ -11,7 +12,12 @@ typedef struct asparse_backend asparse_backend;
 typedef struct asparse_device asparse_device;             /* see kernels/device.h */
 typedef struct asparse_device_shard asparse_device_shard; /* see kernels/device_shard.h */
 
+typedef struct asparse_event asparse_event; /* a moment in a queue's work */
+
 enum { ASPARSE_MARKS = 8 };
+
+/* A GPU works off two queues at once: one multiplies, the other packs and copies what is exchanged. */
+typedef enum asparse_queue { ASPARSE_QUEUE_COMPUTE = 0, ASPARSE_QUEUE_EXCHANGE, ASPARSE_QUEUES } asparse_queue;
 
 typedef struct asparse_engine {
   const asparse_backend *backend;
@@ -34,7 +40,8 @@ struct asparse_backend {
   asparse_status (*open)(asparse_engine *engine, int ordinal);
   void (*close)(asparse_engine *engine);
   const char *(*device_name)(const asparse_engine *engine); /* NULL on the host */
-  void *(*stream)(const asparse_engine *engine);            /* cudaStream_t; NULL on the host */
+  const char *(*device_id)(const asparse_engine *engine);   /* tells it from others of this machine; NULL on the host */
+  void *(*stream)(const asparse_engine *engine, asparse_queue queue); /* cudaStream_t; NULL on the host */
 
   /* count · size bytes in space. */
   asparse_status (*allocate)(asparse_engine *engine, int64_t count, size_t size, const char *what, void **pointer);
@@ -63,8 +70,25 @@ struct asparse_backend {
                              int64_t n, const void *b, int64_t ldb, void *c, int64_t ldc, bool accumulate);
 
   /* packed(i, :) = b(rows[i], :), packed [n_rows × n] with ld n; rows NULL: rows 0 … n_rows-1. All in space. */
-  asparse_status (*pack)(asparse_engine *engine, asparse_dtype dtype, int64_t n_rows, const int32_t *rows, int64_t n,
-                         const void *b, int64_t ldb, void *packed);
+  asparse_status (*pack)(asparse_engine *engine, asparse_queue queue, asparse_dtype dtype, int64_t n_rows,
+                         const int32_t *rows, int64_t n, const void *b, int64_t ldb, void *packed);
+
+  /* Exchanges beside the computation. On the host whatever was asked for is done when the call returns. */
+
+  /* Host memory that copy reads and writes at full speed, count · size bytes. */
+  asparse_status (*pin)(asparse_engine *engine, int64_t count, size_t size, const char *what, void **pointer);
+  void (*unpin)(void *pointer); /* NULL is fine */
+  /* Enqueues a copy between pinned memory and space, either way. */
+  asparse_status (*copy)(asparse_engine *engine, asparse_queue queue, void *to, const void *from, size_t bytes);
+  asparse_status (*event_create)(asparse_engine *engine, asparse_event **event);
+  void (*event_destroy)(asparse_event *event); /* NULL is fine */
+  /* The event is reached when the queue has done what was enqueued so far; one never recorded counts as reached. */
+  asparse_status (*record)(asparse_engine *engine, asparse_queue queue, asparse_event *event);
+  /* What is enqueued from now on waits for the event as it was recorded last. */
+  asparse_status (*after)(asparse_engine *engine, asparse_queue queue, asparse_event *event);
+  asparse_status (*reached)(asparse_engine *engine, asparse_event *event, bool *reached); /* does not wait */
+  /* Seconds between two recorded events; waits for them. */
+  asparse_status (*elapsed)(asparse_engine *engine, asparse_event *from, asparse_event *to, double *seconds);
 
   /* Time: mark i is reached when the work before it is done; seconds between two marks, which waits for them. wait
    * returns when everything is done, with the error of whatever failed. */

@@ -45,6 +45,7 @@ typedef struct asparse_options {
   int32_t unit; /* window height (8, 16, 32, 64) or block size (16, 32, 64); 0: chosen */
   asparse_exchange_mode exchange;
   asparse_backend_kind backend;
+  asparse_comm_kind comm; /* what rows of B travel by between GPUs */
   asparse_dtype precision;
   bool own_precision; /* true: precision is the matrix's own type, the field above is ignored */
   bool bf16_result;   /* C in bf16 instead of fp32, where A and B are bf16; on a GPU only */
@@ -60,7 +61,8 @@ ASPARSE_API asparse_options asparse_options_default(void);
 typedef struct asparse_stats {
   double build_seconds;               /* plan: choosing and building shards, exchange lists */
   double total_seconds;               /* last execute: whole */
-  double pack_seconds;                /* last execute: posting messages and packing B rows */
+  double pack_seconds;                /* last execute: packing B rows and, for MPI from a GPU, copying them out */
+  double communication_seconds;       /* last execute: from the start of packing until all rows had arrived */
   double diag_seconds;                /* last execute: own columns, while the halo travels */
   double exposed_seconds;             /* last execute: waiting for the halo after the local part */
   double offd_seconds;                /* last execute: halo columns */
@@ -69,6 +71,7 @@ typedef struct asparse_stats {
   int64_t shard_bytes, csr_bytes, halo_bytes;
   int64_t device_bytes; /* shards and workspace on the GPU */
   asparse_exchange_mode exchange;
+  const char *transport; /* what rows of B travel by: "mpi", "nccl" */
   asparse_format format, offd_format;
   int32_t unit, offd_unit;
   int64_t nnz, stored;              /* this rank's entries, without and with padding */
@@ -94,6 +97,12 @@ typedef struct asparse_verification {
 /* Collective. Duplicates the MPI communicator. */
 ASPARSE_API asparse_status asparse_comm_create(asparse_comm **comm, MPI_Comm mpi);
 ASPARSE_API void asparse_comm_destroy(asparse_comm **comm);
+/* Local, the same on every rank. Waits for other ranks last at most so long, then the job ends with a message that names
+ * who waited for whom; 0: for ever, as after create. */
+ASPARSE_API void asparse_comm_timeout(asparse_comm *comm, double seconds);
+/* Local. Ends the whole job with the exit code of status, after one line on standard error. The library does so only for
+ * what happens within an exchange, where peers wait and nothing can be agreed on. */
+ASPARSE_API void asparse_comm_abort(asparse_comm *comm, asparse_status status);
 
 /* Collective. Each rank reads a slab of rows of the matrix at "file.h5" or "file.h5::/group"; see io/io.h. */
 ASPARSE_API asparse_status asparse_csr_read(asparse_comm *comm, const char *path, asparse_csr **a,

@@ -64,6 +64,13 @@ typedef enum asparse_exchange_mode {
   ASPARSE_EXCHANGE_ROWS       /* every rank receives the B rows its columns use */
 } asparse_exchange_mode;
 
+/* What the rows of B travel by between ranks. */
+typedef enum asparse_comm_kind {
+  ASPARSE_COMM_AUTO = 0, /* NCCL where every rank has a GPU of its own, else MPI */
+  ASPARSE_COMM_NCCL,
+  ASPARSE_COMM_MPI /* from GPUs through pinned memory of the host */
+} asparse_comm_kind;
+
 /* A slab of consecutive rows of a global sparse matrix, columns sorted and unique in each row. */
 typedef struct asparse_csr {
   int64_t m, k;      /* global rows and columns */

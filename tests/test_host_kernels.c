@@ -347,16 +347,19 @@ static void test_pack(void **state) {
   for (size_t d = 0; d < 3; d++) {
     asparse_dense *b = create_dense(10, 6, 2, dtypes[d]), *packed = create_dense(4, 6, 0, dtypes[d]);
     asparse_dense_fill_random(b, 5, 0, NULL);
-    assert_int_equal(host->pack(engine, dtypes[d], 4, rows, 6, b->values, b->ld, packed->values), ASPARSE_OK);
+    assert_int_equal(host->pack(engine, ASPARSE_QUEUE_COMPUTE, dtypes[d], 4, rows, 6, b->values, b->ld, packed->values),
+                     ASPARSE_OK);
     for (int64_t i = 0; i < 4; i++)
       for (int64_t j = 0; j < 6; j++)
         assert_true(asparse_load(dtypes[d], packed->values, i * 6 + j) ==
                     asparse_load(dtypes[d], b->values, rows[i] * b->ld + j));
-    assert_int_equal(host->pack(engine, dtypes[d], 4, NULL, 6, b->values, b->ld, packed->values), ASPARSE_OK);
+    assert_int_equal(host->pack(engine, ASPARSE_QUEUE_COMPUTE, dtypes[d], 4, NULL, 6, b->values, b->ld, packed->values),
+                     ASPARSE_OK);
     for (int64_t x = 0; x < 24; x++)
       assert_true(asparse_load(dtypes[d], packed->values, x) ==
                   asparse_load(dtypes[d], b->values, x / 6 * b->ld + x % 6));
-    assert_int_equal(host->pack(engine, dtypes[d], 0, NULL, 6, b->values, b->ld, packed->values), ASPARSE_OK);
+    assert_int_equal(host->pack(engine, ASPARSE_QUEUE_COMPUTE, dtypes[d], 0, NULL, 6, b->values, b->ld, packed->values),
+                     ASPARSE_OK);
     asparse_dense_destroy(&b);
     asparse_dense_destroy(&packed);
   }

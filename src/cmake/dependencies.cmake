@@ -1,5 +1,5 @@
 # Everything asparse links with, as targets: MPI::MPI_C, OpenMP::OpenMP_C, asparse_hdf5, asparse_zlib,
-# asparse_jansson, and where found asparse_metis, asparse_png, CUDA, NCCL.
+# asparse_jansson, and where found asparse_metis, asparse_nccl, asparse_png, CUDA.
 find_package(PkgConfig REQUIRED)
 find_package(MPI REQUIRED COMPONENTS C)
 find_package(OpenMP REQUIRED COMPONENTS C)
@@ -69,6 +69,9 @@ if(ASPARSE_WITH_CUDA)
     find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
     if(NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
       set(ASPARSE_HAVE_NCCL 1)
+      add_library(asparse_nccl INTERFACE)
+      target_link_libraries(asparse_nccl INTERFACE ${NCCL_LIBRARY} CUDA::cudart_static)
+      target_include_directories(asparse_nccl SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
     endif()
   endif()
 endif()

@@ -1,10 +1,8 @@
 #include "plan/halo.h"
 
-#include <limits.h>
-
-enum { TAG_HALO = 21 };
-
-static int64_t row_bytes(const asparse_halo *halo) { return halo->n * (int64_t)asparse_dtype_size(halo->dtype); }
+#include "base/clock.h"
+#include "base/fault.h"
+#include "plan/transport.h"
 
 /* Ranks with a non-zero count, and where their rows start: the compact form of counts [size]. */
 static asparse_status compact_counts(const int64_t *counts, int size, int *n_peers, int **peers, int64_t **starts) {
@@ -72,45 +70,27 @@ cleanup:
 
 static bool on_host(const asparse_halo *halo) { return halo->engine->backend->space == ASPARSE_SPACE_HOST; }
 
-/* The host's engine packs and multiplies what MPI sends and fills. */
-static asparse_status allocate_engine_buffers(asparse_halo *halo, int64_t n_send) {
+static asparse_status allocate_buffers(asparse_halo *halo) {
   const asparse_backend *backend = halo->engine->backend;
-  const size_t size = (size_t)row_bytes(halo);
-  if (on_host(halo)) {
-    halo->buffer = halo->host_buffer;
-    halo->packed = halo->send_buffer;
+  const size_t size = (size_t)asparse_halo_row_bytes(halo);
+  const int64_t n_send = halo->send_starts[halo->n_destinations];
+  halo->bytes_received = halo->n_rows * (int64_t)size;
+  halo->bytes_sent = n_send * (int64_t)size;
+  while (halo->first_destination < halo->n_destinations &&
+         halo->destinations[halo->first_destination] < halo->comm->rank)
+    halo->first_destination++;
+  PASS(backend->allocate(halo->engine, halo->n_rows, size, "halo of B", &halo->buffer));
+  PASS(backend->allocate(halo->engine, asparse_halo_packed_rows(halo), size, "packed rows of B", &halo->packed));
+  asparse_event **const events[] = {&halo->ready, &halo->started, &halo->packed_all, &halo->arrived};
+  for (size_t i = 0; i < sizeof events / sizeof *events; i++) PASS(backend->event_create(halo->engine, events[i]));
+  if (on_host(halo) || !halo->send_rows) {
     halo->engine_send_rows = halo->send_rows;
     return ASPARSE_OK;
   }
-  PASS(backend->allocate(halo->engine, halo->n_rows, size, "halo of B", &halo->buffer));
-  PASS(
-      backend->allocate(halo->engine, halo->send_rows ? n_send : halo->n_own, size, "packed rows of B", &halo->packed));
-  if (!halo->send_rows) return ASPARSE_OK;
   const size_t list = (size_t)n_send * sizeof *halo->send_rows;
   PASS(backend->allocate(halo->engine, n_send, sizeof *halo->send_rows, "rows to send",
                          (void **)&halo->engine_send_rows));
   return backend->copy_in(halo->engine, halo->engine_send_rows, list, halo->send_rows, list, list, 1);
-}
-
-static asparse_status allocate_buffers(asparse_halo *halo) {
-  asparse_status status = ASPARSE_OK;
-  int64_t n_send = halo->send_starts[halo->n_destinations], n_requests = 0;
-  size_t size = (size_t)row_bytes(halo);
-  ALLOC_BYTES(halo->host_buffer, halo->n_rows, size);
-  ALLOC_BYTES(halo->send_buffer, halo->send_rows ? n_send : halo->n_own, size);
-  TRY(allocate_engine_buffers(halo, n_send));
-  for (int i = 0; i < halo->n_sources; i++)
-    n_requests +=
-        asparse_comm_pieces(halo->comm, (halo->receive_starts[i + 1] - halo->receive_starts[i]) * row_bytes(halo));
-  for (int i = 0; i < halo->n_destinations; i++)
-    n_requests += asparse_comm_pieces(halo->comm, (halo->send_starts[i + 1] - halo->send_starts[i]) * row_bytes(halo));
-  TRY_THAT(n_requests <= INT_MAX, ASPARSE_ERR_RUNTIME, "an exchange needs %lld messages; use more ranks",
-           (long long)n_requests);
-  ALLOC(halo->requests, n_requests);
-  halo->bytes_received = halo->n_rows * row_bytes(halo);
-  halo->bytes_sent = n_send * row_bytes(halo);
-cleanup:
-  return status;
 }
 
 asparse_status asparse_halo_create(asparse_comm *comm, asparse_engine *engine, const int64_t *col_starts,
@@ -128,7 +108,10 @@ asparse_status asparse_halo_create(asparse_comm *comm, asparse_engine *engine, c
   halo->n_own = col_starts[comm->rank + 1] - col_starts[comm->rank];
   if (wanted) TRY(exchange_wants(halo, col_starts, wanted, counts));
   else TRY(asparse_comm_agree(comm, replicate_wants(halo, col_starts, counts)));
-  TRY(asparse_comm_agree(comm, allocate_buffers(halo)));
+  TRY(asparse_transport_find(comm, engine, &halo->transport));
+  status = allocate_buffers(halo);
+  if (status == ASPARSE_OK) status = halo->transport->create(halo);
+  TRY(asparse_comm_agree(comm, status));
   *out = halo;
   halo = NULL;
 cleanup:
@@ -137,110 +120,98 @@ cleanup:
   return status;
 }
 
-void asparse_halo_destroy(asparse_halo **halo) {
-  if (!halo || !*halo) return;
-  asparse_free((*halo)->sources);
-  asparse_free((*halo)->destinations);
-  asparse_free((*halo)->receive_starts);
-  asparse_free((*halo)->send_starts);
-  asparse_free((*halo)->send_rows);
-  if ((*halo)->engine && !on_host(*halo)) {
-    const asparse_backend *backend = (*halo)->engine->backend;
-    backend->release((*halo)->buffer);
-    backend->release((*halo)->packed);
-    backend->release((*halo)->engine_send_rows);
+void asparse_halo_destroy(asparse_halo **halo_pointer) {
+  if (!halo_pointer || !*halo_pointer) return;
+  asparse_halo *halo = *halo_pointer;
+  if (halo->transport) halo->transport->destroy(halo);
+  if (halo->engine) {
+    const asparse_backend *backend = halo->engine->backend;
+    backend->event_destroy(halo->ready);
+    backend->event_destroy(halo->started);
+    backend->event_destroy(halo->packed_all);
+    backend->event_destroy(halo->arrived);
+    if (halo->engine_send_rows != halo->send_rows) backend->release(halo->engine_send_rows);
+    backend->release(halo->buffer);
+    backend->release(halo->packed);
   }
-  asparse_free((*halo)->host_buffer);
-  asparse_free((*halo)->send_buffer);
-  asparse_free((*halo)->requests);
-  FREE(*halo);
+  if (halo->owns_host_buffer) asparse_free(halo->host_buffer);
+  asparse_free(halo->sources);
+  asparse_free(halo->destinations);
+  asparse_free(halo->receive_starts);
+  asparse_free(halo->send_starts);
+  asparse_free(halo->send_rows);
+  FREE(*halo_pointer);
 }
 
-/* Bytes that rows for destination i start at in the packed buffers. */
-static int64_t send_offset(const asparse_halo *halo, int i) {
-  return halo->send_rows ? halo->send_starts[i] * row_bytes(halo) : 0;
-}
+static bool has_peers(const asparse_halo *halo) { return halo->n_sources > 0 || halo->n_destinations > 0; }
 
-static int64_t send_bytes(const asparse_halo *halo, int i) {
-  return (halo->send_starts[i + 1] - halo->send_starts[i]) * row_bytes(halo);
-}
-
-static asparse_status copy_out(asparse_engine *engine, void *to, const void *from, int64_t bytes) {
-  const size_t size = (size_t)bytes;
-  return engine->backend->copy_out(engine, to, size, from, size, size, 1);
-}
-
-/* The rows for destination i: packed; or, where everyone gets every row, b itself if it has no gaps. */
-static asparse_status rows_to_send(asparse_halo *halo, int i, const void *b, int64_t ldb, const void **rows) {
-  asparse_engine *engine = halo->engine;
-  const int64_t offset = send_offset(halo, i);
-  *rows = (char *)halo->send_buffer + offset;
-  if (on_host(halo) && !halo->send_rows && ldb == halo->n) *rows = b;
-  if (halo->send_rows) {
-    const int64_t begin = halo->send_starts[i], count = halo->send_starts[i + 1] - begin;
-    PASS(engine->backend->pack(engine, halo->dtype, count, halo->engine_send_rows + begin, halo->n, b, ldb,
-                               (char *)halo->packed + offset));
-    if (!on_host(halo))
-      PASS(copy_out(engine, (char *)halo->send_buffer + offset, (char *)halo->packed + offset, send_bytes(halo, i)));
-  }
-  return ASPARSE_OK;
-}
-
-/* Where everyone gets every row: all of b, packed once. */
-static asparse_status pack_all(asparse_halo *halo, const void *b, int64_t ldb) {
-  asparse_engine *engine = halo->engine;
-  if (halo->n_destinations == 0) return ASPARSE_OK;
-  if (ldb != halo->n)
-    PASS(engine->backend->pack(engine, halo->dtype, halo->n_own, NULL, halo->n, b, ldb, halo->packed));
-  if (on_host(halo)) return ASPARSE_OK;
-  return copy_out(engine, halo->send_buffer, ldb != halo->n ? halo->packed : b, halo->n_own * row_bytes(halo));
-}
-
-/* Receives first, so that no message arrives unexpected; then pack and send, next rank first. */
-asparse_status asparse_halo_exchange_begin(asparse_halo *halo, const void *b, int64_t ldb) {
-  asparse_status status = ASPARSE_OK;
-  halo->n_requests = 0;
-  for (int i = 0; i < halo->n_sources; i++) {
-    int64_t begin = halo->receive_starts[i], rows = halo->receive_starts[i + 1] - begin;
-    TRY(asparse_comm_irecv(halo->comm, (char *)halo->host_buffer + begin * row_bytes(halo), rows * row_bytes(halo),
-                           halo->sources[i], TAG_HALO, halo->requests, &halo->n_requests));
-  }
-  if (!halo->send_rows) TRY(pack_all(halo, b, ldb));
-  int first = 0;
-  while (first < halo->n_destinations && halo->destinations[first] < halo->comm->rank) first++;
-  for (int j = 0; j < halo->n_destinations; j++) {
-    int i = (first + j) % halo->n_destinations;
-    const void *rows = NULL;
-    TRY(rows_to_send(halo, i, b, ldb, &rows));
-    TRY(asparse_comm_isend(halo->comm, rows, send_bytes(halo, i), halo->destinations[i], TAG_HALO, halo->requests,
-                           &halo->n_requests));
-  }
-cleanup:
+asparse_status asparse_halo_fail(asparse_halo *halo, asparse_status status) {
+  if (status != ASPARSE_OK && has_peers(halo)) asparse_comm_abort(halo->comm, status);
   return status;
+}
+
+/* The exchange queue starts once what was enqueued before is done: then b is there and the buffer no longer read. */
+static asparse_status begin(asparse_halo *halo, const void *b, int64_t ldb) {
+  const asparse_backend *backend = halo->engine->backend;
+  PASS(backend->record(halo->engine, ASPARSE_QUEUE_COMPUTE, halo->ready));
+  PASS(backend->after(halo->engine, ASPARSE_QUEUE_EXCHANGE, halo->ready));
+  return halo->transport->begin(halo, b, ldb);
+}
+
+asparse_status asparse_halo_exchange_begin(asparse_halo *halo, const void *b, int64_t ldb) {
+  asparse_fault_point(halo->comm->rank, "exchange");
+  return has_peers(halo) ? asparse_halo_fail(halo, begin(halo, b, ldb)) : ASPARSE_OK;
 }
 
 asparse_status asparse_halo_exchange_progress(asparse_halo *halo) {
-  asparse_status status = ASPARSE_OK;
-  int done = 0;
-  if (halo->n_requests > 0) TRY_MPI(MPI_Testall((int)halo->n_requests, halo->requests, &done, MPI_STATUSES_IGNORE));
-  if (done) halo->n_requests = 0;
-cleanup:
-  return status;
+  return has_peers(halo) ? asparse_halo_fail(halo, halo->transport->progress(halo)) : ASPARSE_OK;
 }
 
 asparse_status asparse_halo_exchange_end(asparse_halo *halo) {
+  if (!has_peers(halo)) return ASPARSE_OK;
+  asparse_status status = halo->transport->end(halo);
+  if (status == ASPARSE_OK) status = halo->engine->backend->after(halo->engine, ASPARSE_QUEUE_COMPUTE, halo->arrived);
+  return asparse_halo_fail(halo, status);
+}
+
+asparse_status asparse_halo_wait(asparse_halo *halo) {
+  const double since = asparse_seconds();
+  bool reached = false;
+  if (!has_peers(halo) || !halo->transport->check) return ASPARSE_OK;
+  for (;;) {
+    PASS(asparse_halo_fail(halo, halo->engine->backend->reached(halo->engine, halo->arrived, &reached)));
+    if (reached) return ASPARSE_OK;
+    PASS(asparse_halo_fail(halo, halo->transport->check(halo)));
+    asparse_comm_check_time(halo->comm, since, -1, "rows of B");
+  }
+}
+
+asparse_status asparse_halo_times(asparse_halo *halo, double *pack, double *communication) {
+  const asparse_backend *backend = halo->engine->backend;
+  *pack = *communication = 0;
+  if (!has_peers(halo)) return ASPARSE_OK;
+  PASS(backend->elapsed(halo->engine, halo->started, halo->packed_all, pack));
+  return backend->elapsed(halo->engine, halo->started, halo->arrived, communication);
+}
+
+asparse_status asparse_halo_host_rows(asparse_halo *halo, const void **rows) {
   asparse_status status = ASPARSE_OK;
-  TRY_MPI(MPI_Waitall((int)halo->n_requests, halo->requests, MPI_STATUSES_IGNORE));
-  halo->n_requests = 0;
-  const size_t bytes = (size_t)(halo->n_rows * row_bytes(halo));
-  if (!on_host(halo) && bytes > 0)
-    TRY(halo->engine->backend->copy_in(halo->engine, halo->buffer, bytes, halo->host_buffer, bytes, bytes, 1));
+  const size_t bytes = (size_t)halo->bytes_received;
+  if (!halo->host_buffer) {
+    ALLOC_BYTES(halo->host_buffer, halo->n_rows, (size_t)asparse_halo_row_bytes(halo));
+    halo->owns_host_buffer = true;
+  }
+  TRY(asparse_halo_wait(halo));
+  if (halo->owns_host_buffer && bytes > 0)
+    TRY(halo->engine->backend->copy_out(halo->engine, halo->host_buffer, bytes, halo->buffer, bytes, bytes, 1));
+  *rows = halo->host_buffer;
 cleanup:
   return status;
 }
 
 int64_t asparse_halo_bytes(const asparse_halo *halo) {
-  int64_t send =
-      halo->send_rows ? halo->bytes_sent + 4 * halo->send_starts[halo->n_destinations] : halo->n_own * row_bytes(halo);
-  return halo->bytes_received + send;
+  const int64_t list = halo->send_rows ? 4 * halo->send_starts[halo->n_destinations] : 0;
+  return halo->bytes_received + asparse_halo_packed_rows(halo) * asparse_halo_row_bytes(halo) + list;
 }
+
+const char *asparse_halo_transport(const asparse_halo *halo) { return halo->transport->name; }

@@ -15,20 +15,24 @@ typedef struct asparse_halo {
   int64_t n_rows; /* rows received */
 
   int n_sources, n_destinations;
-  int *sources, *destinations;
-  int64_t *receive_starts; /* [n_sources + 1] rows of buffer */
-  int64_t *send_starts;    /* [n_destinations + 1] rows of send_rows */
-  int32_t *send_rows;      /* [send_starts[n_destinations]] own rows of B; NULL: every row to everyone */
-  int64_t n_own;           /* own rows of B */
+  int *sources, *destinations; /* ascending */
+  int64_t *receive_starts;     /* [n_sources + 1] rows of buffer */
+  int64_t *send_starts;        /* [n_destinations + 1] rows of send_rows */
+  int32_t *send_rows;          /* [send_starts[n_destinations]] own rows of B; NULL: every row to everyone */
+  int first_destination;       /* the first of a higher rank, sent to first */
+  int64_t n_own;               /* own rows of B */
 
-  void *buffer;      /* [n_rows × n] of dtype, in the engine's space: the halo of B */
-  void *send_buffer; /* [send_starts[n_destinations] × n] of dtype; [n_own × n] without send_rows; host */
-  /* Where the engine is a GPU: MPI fills and sends host memory, the engine packs and multiplies its own. */
-  void *host_buffer;         /* [n_rows × n]; the buffer itself on the host */
-  void *packed;              /* as send_buffer */
+  /* In the engine's space. */
+  void *buffer;              /* [n_rows × n] of dtype: the halo of B */
+  void *packed;              /* [send_starts[n_destinations] × n] of dtype; [n_own × n] without send_rows */
   int32_t *engine_send_rows; /* as send_rows */
-  MPI_Request *requests;
-  int64_t n_requests;                 /* under way */
+  /* On the host: the buffer itself, or where the transport or asparse_halo_host_rows copies it; else NULL. */
+  void *host_buffer;
+  bool owns_host_buffer;
+
+  const struct asparse_transport *transport; /* what the rows travel by; see plan/transport.h */
+  void *transport_state;                     /* its own */
+  asparse_event *ready, *started, *packed_all, *arrived;
   int64_t bytes_sent, bytes_received; /* per exchange */
 } asparse_halo;
 
@@ -40,13 +44,32 @@ asparse_status asparse_halo_create(asparse_comm *comm, asparse_engine *engine, c
                                    asparse_halo **halo);
 void asparse_halo_destroy(asparse_halo **halo);
 
-/* Collective among ranks that exchange rows; begin returns at once, end when the buffer is filled and b
- * may change. The blocking form is end(begin()). b: own rows, of the halo's dtype, n columns. */
+/* Collective among ranks that exchange rows; begin returns at once, end when the buffer is filled and b may change. On
+ * a GPU both hold for what is enqueued for computation afterwards. The blocking form is end(begin()). b: own rows, of
+ * the halo's dtype, n columns. A failure of any of them, or a peer that does not answer within the communicator's time
+ * limit, ends the job where there are peers: they wait for rows, and nothing can be agreed on. */
 asparse_status asparse_halo_exchange_begin(asparse_halo *halo, const void *b, int64_t ldb);
-asparse_status asparse_halo_exchange_progress(asparse_halo *halo); /* local: lets MPI advance */
+asparse_status asparse_halo_exchange_progress(asparse_halo *halo); /* local: lets messages advance */
 asparse_status asparse_halo_exchange_end(asparse_halo *halo);
+
+/* Local. A failure between begin and end elsewhere than in these functions: ends the job where there are peers. Returns
+ * status. */
+asparse_status asparse_halo_fail(asparse_halo *halo, asparse_status status);
+
+/* Local. Waits until an exchange that was begun and ended has also happened, which on a GPU comes later. */
+asparse_status asparse_halo_wait(asparse_halo *halo);
+
+/* Local. Seconds of the last exchange, from the start of packing: until all was packed, until all had arrived. Waits.
+ */
+asparse_status asparse_halo_times(asparse_halo *halo, double *pack, double *communication);
+
+/* Local. The rows of the last exchange on the host, [n_rows × n], valid until the next; waits for them. */
+asparse_status asparse_halo_host_rows(asparse_halo *halo, const void **rows);
 
 /* Bytes of buffers and lists. */
 int64_t asparse_halo_bytes(const asparse_halo *halo);
+
+/* "mpi", "nccl" */
+const char *asparse_halo_transport(const asparse_halo *halo);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/dense.h"
 #include "plan/choice.h"
+#include "plan/transport.h"
 
 /* Pieces of the local part between which MPI is given a chance to advance. */
 enum { PROGRESS_PIECES = 16 };
@@ -144,10 +145,10 @@ cleanup:
 }
 
 /* One engine a rank, all of one kind: with auto, GPUs only where every rank has one. Collective. */
-static asparse_status open_engine(asparse_plan *plan, asparse_backend_kind wanted) {
+static asparse_status open_engine(asparse_plan *plan, const asparse_options *options) {
   asparse_status status = ASPARSE_OK;
   asparse_comm *comm = plan->matrix->comm;
-  TRY(asparse_comm_agree(comm, asparse_engine_open(wanted, comm->node_rank, &plan->engine)));
+  TRY(asparse_comm_agree(comm, asparse_engine_open(options->backend, comm->node_rank, &plan->engine)));
   int64_t on_device = plan->engine->backend->space == ASPARSE_SPACE_DEVICE, everywhere = on_device;
   TRY(asparse_comm_min(comm, &everywhere, 1));
   if (everywhere != on_device) {
@@ -155,6 +156,7 @@ static asparse_status open_engine(asparse_plan *plan, asparse_backend_kind wante
     status = asparse_engine_open(ASPARSE_BACKEND_HOST, 0, &plan->engine);
   }
   TRY(asparse_comm_agree(comm, status));
+  TRY(asparse_transport_open(comm, plan->engine, options->comm));
 cleanup:
   return status;
 }
@@ -165,6 +167,7 @@ static void fill_stats(asparse_plan *plan) {
   stats->backend = plan->engine->backend->name;
   stats->device = plan->engine->backend->device_name(plan->engine);
   stats->exchange = plan->exchange;
+  stats->transport = asparse_halo_transport(plan->halo);
   stats->format = plan->diag_shard->format;
   stats->offd_format = plan->offd_shard->format;
   stats->unit = asparse_shard_row_unit(plan->diag_shard);
@@ -196,7 +199,7 @@ asparse_status asparse_plan_create(asparse_matrix *a, const asparse_options *opt
   asparse_plan *plan = NULL;
   double start = asparse_seconds();
   TRY(asparse_comm_agree(a->comm, plan_start(a, options, n, &plan)));
-  TRY(open_engine(plan, options->backend));
+  TRY(open_engine(plan, options));
   TRY(choose_exchange(plan, options->exchange));
   TRY(asparse_comm_agree(a->comm, number_offd(plan)));
   TRY(build_shards(plan, options));
@@ -284,12 +287,21 @@ static asparse_status execute(asparse_plan *plan, const asparse_dense *b, aspars
   }
   PASS(asparse_halo_exchange_begin(plan->halo, b->values, b->ld));
   PASS(backend->mark(engine, MARK_PACKED));
-  PASS(multiply_diag(plan, b, c));
+  PASS(asparse_halo_fail(plan->halo, multiply_diag(plan, b, c)));
   PASS(backend->mark(engine, MARK_LOCAL));
   PASS(asparse_halo_exchange_end(plan->halo));
   PASS(backend->mark(engine, MARK_ARRIVED));
   PASS(multiply_offd(plan, c));
   return backend->mark(engine, MARK_END);
+}
+
+/* The first time; all ranks or none. Collective. */
+static asparse_status create_engine_operands(asparse_plan *plan) {
+  if (plan->engine_b) return ASPARSE_OK;
+  asparse_status status = asparse_plan_engine_operands(plan, &plan->engine_b, &plan->engine_c);
+  status = asparse_comm_agree(plan->matrix->comm, status);
+  if (status != ASPARSE_OK) asparse_dense_destroy(&plan->engine_b), asparse_dense_destroy(&plan->engine_c);
+  return status;
 }
 
 asparse_status asparse_plan_execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
@@ -299,7 +311,7 @@ asparse_status asparse_plan_execute(asparse_plan *plan, const asparse_dense *b, 
     PASS(execute(plan, b, c));
     return space == ASPARSE_SPACE_HOST ? asparse_plan_wait(plan) : ASPARSE_OK;
   }
-  if (!plan->engine_b) PASS(asparse_plan_engine_operands(plan, &plan->engine_b, &plan->engine_c));
+  PASS(create_engine_operands(plan));
   asparse_dense *c_there = c->space == space ? c : plan->engine_c;
   if (b->space != space) PASS(asparse_plan_copy(plan, b, plan->engine_b));
   PASS(execute(plan, b->space == space ? b : plan->engine_b, c_there));
@@ -310,18 +322,21 @@ asparse_status asparse_plan_execute(asparse_plan *plan, const asparse_dense *b, 
 asparse_status asparse_plan_wait(asparse_plan *plan) {
   asparse_engine *engine = plan->engine;
   asparse_stats *stats = &plan->stats;
+  PASS(asparse_halo_wait(plan->halo));
   PASS(engine->backend->wait(engine));
   PASS(engine->backend->between(engine, MARK_START, MARK_END, &stats->total_seconds));
   if (plan->matrix->comm->size == 1) {
     stats->diag_seconds = stats->total_seconds;
     return ASPARSE_OK;
   }
-  PASS(engine->backend->between(engine, MARK_START, MARK_PACKED, &stats->pack_seconds));
+  PASS(asparse_halo_times(plan->halo, &stats->pack_seconds, &stats->communication_seconds));
   PASS(engine->backend->between(engine, MARK_PACKED, MARK_LOCAL, &stats->diag_seconds));
   PASS(engine->backend->between(engine, MARK_LOCAL, MARK_ARRIVED, &stats->exposed_seconds));
   return engine->backend->between(engine, MARK_ARRIVED, MARK_END, &stats->offd_seconds);
 }
 
-void *asparse_plan_stream(const asparse_plan *plan) { return plan->engine->backend->stream(plan->engine); }
+void *asparse_plan_stream(const asparse_plan *plan) {
+  return plan->engine->backend->stream(plan->engine, ASPARSE_QUEUE_COMPUTE);
+}
 
 void asparse_plan_stats(const asparse_plan *plan, asparse_stats *stats) { *stats = plan->stats; }

@@ -24,6 +24,7 @@ typedef struct verifier {
   double *xb;        /* [k_local × 2] own rows of Bx and |B|·1 */
   asparse_engine *engine; /* the host, which checks whatever multiplied */
   asparse_halo *halo;     /* the same for halo rows */
+  const void *halo_rows;  /* [n_rows × n] rows of B of other ranks */
   asparse_verification result;
   char failure[256];
 } verifier;
@@ -103,7 +104,7 @@ static void check_row(verifier *v, int64_t i) {
   int64_t n = plan->n;
   for (int64_t j = 0; j < n; j++) v->sum[j] = v->size[j] = v->plain[j] = 0;
   add_row(v, plan->matrix->part.diag, i, v->b->values, v->b->ld);
-  add_row(v, plan->offd, i, plan->halo->host_buffer, n);
+  add_row(v, plan->offd, i, v->halo_rows, n);
   for (int64_t j = 0; j < n; j++) check_element(v, i, j, (double)row_length(v, i));
 }
 
@@ -256,6 +257,7 @@ asparse_status asparse_verify(asparse_plan *plan, const asparse_dense *b, const 
   TRY(asparse_comm_agree(a->comm, verifier_allocate(&v)));
   TRY(asparse_halo_create(a->comm, v.engine, a->col_starts, all ? NULL : a->part.col_map_offd, a->part.n_halo, 2,
                           ASPARSE_FP64, &v.halo));
+  TRY(asparse_comm_agree(a->comm, asparse_halo_host_rows(plan->halo, &v.halo_rows)));
   project_b(&v, seed);
   TRY(asparse_halo_exchange_begin(v.halo, v.xb, 2));
   TRY(asparse_halo_exchange_end(v.halo));

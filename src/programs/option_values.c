@@ -21,6 +21,8 @@ const option_choice option_exchanges[] = {{"auto", ASPARSE_EXCHANGE_AUTO},
                                           {NULL, 0}};
 const option_choice option_backends[] = {
     {"auto", ASPARSE_BACKEND_AUTO}, {"host", ASPARSE_BACKEND_HOST}, {"cuda", ASPARSE_BACKEND_CUDA}, {NULL, 0}};
+const option_choice option_comms[] = {
+    {"auto", ASPARSE_COMM_AUTO}, {"nccl", ASPARSE_COMM_NCCL}, {"mpi", ASPARSE_COMM_MPI}, {NULL, 0}};
 const option_choice option_results[] = {{"fp32", ASPARSE_FP32}, {"bf16", ASPARSE_BF16}, {NULL, 0}};
 const option_choice option_switch[] = {{"on", 1}, {"off", 0}, {"yes", 1}, {"no", 0}, {NULL, 0}};
 

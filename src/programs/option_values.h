@@ -15,7 +15,7 @@ asparse_status option_choose(const char *option, const char *text, const option_
 
 /* The choices that more than one program offers. */
 extern const option_choice option_formats[], option_precisions[], option_partitions[], option_exchanges[],
-    option_backends[], option_results[], option_switch[];
+    option_backends[], option_comms[], option_results[], option_switch[];
 
 /* The message for what getopt_long answered with '?' (unknown) or ':' (value missing). */
 asparse_status option_unknown(char **argv, int result);

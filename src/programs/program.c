@@ -43,12 +43,13 @@ static void report_leaks(const char *program, int rank) {
 
 int asparse_program_end(asparse_comm **comm, asparse_status status, const char *program) {
   int rank = 0;
+  if (status == ASPARSE_ERR_MPI && comm && *comm) asparse_comm_abort(*comm, status);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (status != ASPARSE_OK && (rank == 0 || status == ASPARSE_ERR_MPI)) print_error(program);
   asparse_comm_destroy(comm);
   report_leaks(program, rank);
   int code = asparse_exit_code(status);
-  if (status == ASPARSE_ERR_MPI) MPI_Abort(MPI_COMM_WORLD, code);
+  if (status == ASPARSE_ERR_MPI) MPI_Abort(MPI_COMM_WORLD, code); /* there never was a communicator */
   MPI_Finalize();
   return code;
 }
@@ -72,7 +73,8 @@ int asparse_program_usage_error(const char *program) {
 
 bool asparse_program_terminal(void) { return isatty(STDERR_FILENO); }
 
-void asparse_program_progress(const asparse_comm *comm, const char *phase) {
+void asparse_program_progress(asparse_comm *comm, const char *phase) {
+  if (phase) asparse_comm_phase(comm, phase);
   if (comm->rank != 0 || !asparse_program_terminal()) return;
   fprintf(stderr, "\r\033[K%s%s", phase ? phase : "", phase ? "…" : "");
 }

@@ -10,7 +10,7 @@
 void asparse_program_begin(int *argc, char ***argv);
 
 /* Collective when comm is given. Prints "program: error: …" from one rank, destroys comm, ends MPI and
- * returns the exit code. An MPI failure ends the whole job, since peers may wait for ever. */
+ * returns the exit code. An MPI failure ends the whole job at once, since peers may wait for ever. */
 int asparse_program_end(asparse_comm **comm, asparse_status status, const char *program);
 
 /* Instead of begin and end: prints "program: error: …" and a hint to --help from one rank, and returns
@@ -23,8 +23,9 @@ bool asparse_program_speaks(void);
 /* stderr is a terminal: progress may be shown. */
 bool asparse_program_terminal(void);
 
-/* Shows "phase…" on a terminal from rank 0, and wipes it when done (phase NULL). */
-void asparse_program_progress(const asparse_comm *comm, const char *phase);
+/* Names the phase that this rank enters, for messages; shows "phase…" on a terminal from rank 0, and wipes it when done
+ * (phase NULL). */
+void asparse_program_progress(asparse_comm *comm, const char *phase);
 
 /* OpenMP threads for this rank: cores this node's ranks may use, shared evenly, unless wanted > 0 or
  * OMP_NUM_THREADS says otherwise. Collective. */

@@ -90,9 +90,11 @@ static void print_times(const solve_record *r, const summary *s) {
     printf("             %d in a row each time; predicted %s\n", r->launches,
            seconds_text(s->quantities[QUANTITY_PREDICTED].max).value);
   if (s->ranks > 1)
-    printf("             own columns %s, waiting for halo %s, halo columns %s, packing %s (slowest rank)\n",
+    printf("             own columns %s, waiting for halo %s, halo columns %s; exchange %s by %s, packing %s (slowest "
+           "rank)\n",
            seconds_text(t[PHASE_DIAG].max).value, seconds_text(t[PHASE_EXPOSED].max).value,
-           seconds_text(t[PHASE_OFFD].max).value, seconds_text(t[PHASE_PACK].max).value);
+           seconds_text(t[PHASE_OFFD].max).value, seconds_text(t[PHASE_COMMUNICATION].max).value, r->stats.transport,
+           seconds_text(t[PHASE_PACK].max).value);
 }
 
 static void print_outcome(const solve_record *r, const summary *s) {

@@ -39,14 +39,14 @@ static json_t *matrix_json(const solve_record *r) {
 static json_t *choices_json(const solve_record *r, const summary *s) {
   static const char *const exchanges[] = {"auto", "replicate", "rows"};
   const asparse_stats *stats = &r->stats;
-  return json_pack("{s:s, s:s, s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:b}", "result",
+  return json_pack("{s:s, s:s, s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:b}", "result",
                    asparse_dtype_name(r->result), "precision", asparse_dtype_name(r->dtype), "format",
                    asparse_format_name(stats->format), "unit", stats->unit, "halo_format",
                    asparse_format_name(stats->offd_format), "halo_unit", stats->offd_unit, "partition",
                    r->partition == ASPARSE_PARTITION_METIS ? "metis" : "contiguous", "exchange",
-                   exchanges[stats->exchange], "backend", stats->backend, "device", stats->device, "kernel",
-                   stats->kernel, "halo_kernel", stats->offd_kernel, "isa", asparse_host_isa(), "predicted_seconds",
-                   s->quantities[QUANTITY_PREDICTED].max, "ready_shards", r->stats.ready_shards);
+                   exchanges[stats->exchange], "transport", stats->transport, "backend", stats->backend, "device",
+                   stats->device, "kernel", stats->kernel, "halo_kernel", stats->offd_kernel, "isa", asparse_host_isa(),
+                   "predicted_seconds", s->quantities[QUANTITY_PREDICTED].max, "ready_shards", r->stats.ready_shards);
 }
 
 static json_t *multiply_json(const solve_record *r, const summary *s) {

@@ -87,7 +87,7 @@ static asparse_status multiply(asparse_comm *comm, asparse_plan *plan, const sol
   for (int i = -options->warmup; i < options->repeat; i++) {
     double seconds = 0;
     record->launches = i < 0 ? 1 : launches_for(comm, &record->stats);
-    TRY_MPI(MPI_Barrier(comm->mpi));
+    TRY(asparse_comm_barrier(comm));
     TRY(asparse_comm_agree(comm, run(plan, record->launches, b, c, &seconds)));
     asparse_plan_stats(plan, &record->stats);
     if (i >= 0) record->repeats[i] = record->stats.device && comm->size == 1 ? seconds : record->stats.total_seconds;
@@ -96,6 +96,7 @@ static asparse_status multiply(asparse_comm *comm, asparse_plan *plan, const sol
   asparse_program_sort(record->repeats, options->repeat);
   record->seconds[PHASE_MULTIPLY] = record->repeats[options->repeat / 2];
   record->seconds[PHASE_PACK] = record->stats.pack_seconds;
+  record->seconds[PHASE_COMMUNICATION] = record->stats.communication_seconds;
   record->seconds[PHASE_DIAG] = record->stats.diag_seconds;
   record->seconds[PHASE_EXPOSED] = record->stats.exposed_seconds;
   record->seconds[PHASE_OFFD] = record->stats.offd_seconds;
@@ -191,6 +192,7 @@ int main(int argc, char **argv) {
   solve_record record = {.options = &options, .command = asparse_program_command(argc, argv)};
   asparse_program_begin(&argc, &argv);
   asparse_status status = asparse_comm_create(&comm, MPI_COMM_WORLD);
+  if (status == ASPARSE_OK) asparse_comm_timeout(comm, options.timeout);
   if (status == ASPARSE_OK) status = solve(comm, &options, &record);
   free((char *)record.command);
   return asparse_program_end(&comm, status, program);

@@ -19,6 +19,8 @@ enum {
   OPTION_PARTITION,
   OPTION_EXCHANGE,
   OPTION_BACKEND,
+  OPTION_COMM,
+  OPTION_TIMEOUT,
   OPTION_KERNEL,
   OPTION_RESULT,
   OPTION_KEEP_ORDER,
@@ -30,7 +32,7 @@ enum {
   OPTION_PARTS
 };
 
-enum { MAX_REPEAT = 1000000, MAX_THREADS = 4096, MAX_PARTS = 1 << 20 };
+enum { MAX_REPEAT = 1000000, MAX_THREADS = 4096, MAX_PARTS = 1 << 20, MAX_TIMEOUT = 1000000 };
 static const int64_t MAX_COLS = (int64_t)1 << 31;
 
 static const struct option solve_table[] = {{"b", required_argument, NULL, OPTION_B},
@@ -46,6 +48,8 @@ static const struct option solve_table[] = {{"b", required_argument, NULL, OPTIO
                                             {"partition", required_argument, NULL, OPTION_PARTITION},
                                             {"exchange", required_argument, NULL, OPTION_EXCHANGE},
                                             {"backend", required_argument, NULL, OPTION_BACKEND},
+                                            {"comm", required_argument, NULL, OPTION_COMM},
+                                            {"timeout", required_argument, NULL, OPTION_TIMEOUT},
                                             {"kernel", required_argument, NULL, OPTION_KERNEL},
                                             {"result", required_argument, NULL, OPTION_RESULT},
                                             {"keep-order", no_argument, NULL, OPTION_KEEP_ORDER},
@@ -76,6 +80,9 @@ static const char solve_help[] =
     "  --partition METHOD     contiguous (default), metis\n"
     "  --exchange MODE        auto, rows, replicate\n"
     "  --backend BACKEND      auto (a Hopper GPU where every rank sees one, else the host), host, cuda\n"
+    "  --comm WAY             what rows of B travel by between GPUs: auto (NCCL where every rank has a GPU of its own, else\n"
+    "                         MPI), nccl, mpi\n"
+    "  --timeout SECONDS      longest wait for other ranks before the job ends (default 600; 0: for ever)\n"
     "  --kernel NAME          a GPU kernel by name; default: the one with the least predicted time\n"
     "  --keep-order           on a GPU: do not bring like rows together, which makes planning longer\n"
     "  --result TYPE          C of a bf16 product: fp32 (default), bf16 (on a GPU)\n"
@@ -123,6 +130,10 @@ static asparse_status parse_plan_option(int option, const char *value, asparse_o
   case OPTION_EXCHANGE:
     PASS(option_choose("--exchange", value, option_exchanges, &choice));
     plan->exchange = (asparse_exchange_mode)choice;
+    break;
+  case OPTION_COMM:
+    PASS(option_choose("--comm", value, option_comms, &choice));
+    plan->comm = (asparse_comm_kind)choice;
     break;
   case OPTION_KERNEL: plan->kernel = value; break;
   case OPTION_KEEP_ORDER: plan->keep_order = true; break;
@@ -172,6 +183,10 @@ static asparse_status parse_solve_option(int option, const char *value, solve_op
     PASS(option_integer("--seed", value, 0, INT64_MAX, &number));
     o->seed = (uint64_t)number;
     break;
+  case OPTION_TIMEOUT:
+    PASS(option_integer("--timeout", value, 0, MAX_TIMEOUT, &number));
+    o->timeout = (double)number;
+    break;
   case OPTION_VERIFY:
     if (value) PASS(option_choose("--verify", value, option_switch, &choice));
     o->verify = value ? choice != 0 : true;
@@ -197,7 +212,8 @@ static asparse_status parse_operand(int argc, char **argv, const char **matrix) 
 }
 
 asparse_status solve_options_parse(int argc, char **argv, solve_options *o) {
-  *o = (solve_options){.repeat = 5, .warmup = 1, .seed = 42, .verify = true, .plan = asparse_options_default()};
+  *o = (solve_options){
+      .repeat = 5, .warmup = 1, .timeout = 600, .seed = 42, .verify = true, .plan = asparse_options_default()};
   int option;
   opterr = 0;
   optind = 1;

@@ -11,6 +11,7 @@ typedef struct solve_options {
   const char *json, *csv;
   int64_t cols; /* 0: as B has, or 128 */
   int repeat, warmup, threads;
+  double timeout; /* seconds of waiting for other ranks; 0: for ever */
   uint64_t seed;
   bool verify, dry_run, quiet;
   asparse_options plan;

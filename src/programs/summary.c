@@ -6,8 +6,8 @@
 
 #include "programs/program.h"
 
-const char *const phase_names[N_PHASES] = {"read", "partition", "move", "build", "b",      "copy", "multiply",
-                                           "pack", "local",     "wait", "halo",  "verify", "write"};
+const char *const phase_names[N_PHASES] = {"read", "partition",     "move",  "build", "b",    "copy",   "multiply",
+                                           "pack", "communication", "local", "wait",  "halo", "verify", "write"};
 const char *const quantity_names[N_QUANTITIES] = {"rows",
                                                   "b_rows",
                                                   "nnz",
