@@ -1,6 +1,7 @@
 /* Agreement on errors and exchanges in pieces. */
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "slabs.h"
 
 static void agreement(void **unused) {
@@ -90,6 +91,59 @@ static void owners(void **unused) {
   }
 }
 
+/* Colors and keys as MPI has them; what was set for the whole holds for the parts. */
+static void splits(void **unused) {
+  (void)unused;
+  const int rank = test_comm->rank, size = test_comm->size;
+  asparse_comm *sub = NULL;
+  test_comm->message_bytes = 123;
+  asparse_comm_timeout(test_comm, 60);
+  asparse_comm_phase(test_comm, "splitting");
+  for (int parts = 1; parts <= size; parts++) {
+    assert_int_equal(asparse_comm_split(test_comm, rank % parts, -rank, &sub), ASPARSE_OK);
+    assert_int_equal(sub->size, (size - rank % parts + parts - 1) / parts);
+    assert_int_equal(sub->rank, sub->size - 1 - rank / parts);
+    assert_true(sub->message_bytes == 123 && sub->timeout_seconds == 60);
+    assert_string_equal(sub->phase, "splitting");
+    int64_t sum = 1;
+    assert_int_equal(asparse_comm_sum(sub, &sum, 1), ASPARSE_OK);
+    assert_int_equal(sum, sub->size);
+    asparse_comm_destroy(&sub);
+  }
+  assert_int_equal(asparse_comm_split(test_comm, rank == 0 ? -1 : 0, 0, &sub), ASPARSE_OK);
+  assert_true((sub == NULL) == (rank == 0));
+  asparse_comm_destroy(&sub);
+  for (int failing = 0; failing < size; failing++) {
+    asparse_memory_fail_at(rank == failing ? 1 : 0);
+    assert_int_equal(asparse_comm_split(test_comm, rank % 2, 0, &sub), ASPARSE_ERR_MEMORY);
+    asparse_memory_fail_at(0);
+    assert_null(sub);
+    asparse_error_clear();
+  }
+  asparse_comm_timeout(test_comm, 0);
+  test_comm->message_bytes = 1 << 30;
+}
+
+/* A wait below the limit ends by itself, however late the answer. */
+static void waits(void **unused) {
+  (void)unused;
+  const int rank = test_comm->rank, size = test_comm->size, to = (rank + 1) % size, from = (rank + size - 1) % size;
+  int64_t given = rank, taken = -1, n = 0;
+  MPI_Request requests[2];
+  const int peers[2] = {from, to};
+  asparse_comm_timeout(test_comm, 60);
+  assert_int_equal(asparse_comm_irecv(test_comm, &taken, 8, from, 5, requests, &n), ASPARSE_OK);
+  if (rank == 0) nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+  assert_int_equal(asparse_comm_isend(test_comm, &given, 8, to, 5, requests, &n), ASPARSE_OK);
+  assert_int_equal(asparse_comm_wait(test_comm, n, requests, peers), ASPARSE_OK);
+  assert_int_equal(taken, from);
+  assert_int_equal(asparse_comm_wait(test_comm, 0, NULL, NULL), ASPARSE_OK);
+  assert_int_equal(asparse_comm_barrier(test_comm), ASPARSE_OK);
+  asparse_comm_check_time(test_comm, asparse_seconds() - 59, 0, "nothing");
+  asparse_comm_timeout(test_comm, 0);
+  asparse_comm_check_time(test_comm, asparse_seconds() - 1e9, 0, "nothing");
+}
+
 static void allocation_failures(void **unused) {
   (void)unused;
   asparse_comm *comm = NULL;
@@ -106,8 +160,12 @@ static void allocation_failures(void **unused) {
 }
 
 static int group(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(agreement), cmocka_unit_test(severity),
-                                     cmocka_unit_test(exchanges), cmocka_unit_test(owners),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(agreement),
+                                     cmocka_unit_test(severity),
+                                     cmocka_unit_test(exchanges),
+                                     cmocka_unit_test(owners),
+                                     cmocka_unit_test(splits),
+                                     cmocka_unit_test(waits),
                                      cmocka_unit_test(allocation_failures)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,12 +166,21 @@ static asparse_status pack_all(asparse_halo *halo, const void *b, int64_t ldb) {
   return send_packed(halo);
 }
 
+/* Waits until the rows of the exchange before have left the receive buffer. */
+static asparse_status wait_until_copied(asparse_halo *halo) {
+  const mpi_state *state = halo->transport_state;
+  bool copied = !state->staged;
+  while (!copied) PASS(halo->engine->backend->reached(halo->engine, halo->arrived, &copied));
+  return ASPARSE_OK;
+}
+
 /* Receives first, so that no message arrives unexpected. */
 static asparse_status mpi_begin(asparse_halo *halo, const void *b, int64_t ldb) {
   const asparse_backend *backend = halo->engine->backend;
   mpi_state *state = halo->transport_state;
   state->n_requests = 0;
   state->n_arrived = state->n_packed = state->n_sent = 0;
+  PASS(wait_until_copied(halo));
   PASS(post_receives(halo));
   PASS(backend->record(halo->engine, ASPARSE_QUEUE_EXCHANGE, halo->started));
   if (halo->send_rows) PASS(pack_rows(halo, b, ldb));
