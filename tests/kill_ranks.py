@@ -50,8 +50,9 @@ def gone(folder):
 
 def solve(folder, ranks, *arguments, fault=None):
     start = time.monotonic()
-    result = run("asparse_solve", folder.parent / "a.h5", "--cols", COLUMNS, "--repeat", REPEAT, "-q", *arguments, ranks=ranks,
-                 environment={"OMP_NUM_THREADS": "1", **({"ASPARSE_FAULT": fault} if fault else {})})
+    environment = {"OMP_NUM_THREADS": "1", **({"ASPARSE_FAULT": fault} if fault else {})}
+    result = run("asparse_solve", folder.parent / "a.h5", "--cols", COLUMNS, "--repeat", REPEAT, "-q", *arguments,
+                 ranks=ranks, environment=environment)
     return result, time.monotonic() - start
 
 
@@ -114,7 +115,8 @@ def kill_many(checks, folders, seconds, expected):
 
 def hang(checks, folder):
     """A rank that sleeps in the exchange, or comes to no agreement: the others wait no longer than they were told."""
-    for fault, says in (("hang:1:exchange", "waited 1 s for rows of B from rank"), ("hang:1:verifying", "waited 1 s for")):
+    faults = {"hang:1:exchange": "waited 1 s for rows of B from rank", "hang:1:verifying": "waited 1 s for"}
+    for fault, says in faults.items():
         result, took = solve(folder, 3, "--timeout", 1, fault=fault)
         checks.that(result.returncode not in (OK, None) and took < SECONDS, f"{fault}: {took:.1f} s, {said(result)}")
         checks.that(says in result.stderr and "--timeout" in result.stderr, f"{fault}: {said(result)}")

@@ -93,11 +93,10 @@ void asparse_comm_abort(asparse_comm *comm, asparse_status status) {
 
 void asparse_comm_check_time(asparse_comm *comm, double since, int peer, const char *what) {
   char text[160], who[32] = "other ranks";
-  const double waited = asparse_seconds() - since;
-  if (comm->timeout_seconds <= 0 || waited < comm->timeout_seconds) return;
+  if (comm->timeout_seconds <= 0 || asparse_seconds() - since < comm->timeout_seconds) return;
   if (peer >= 0) snprintf(who, sizeof who, "rank %d", peer);
-  snprintf(text, sizeof text, "waited %.3g s for %s%s%s; --timeout allows no more", waited, what, *what ? " from " : "",
-           who);
+  snprintf(text, sizeof text, "waited %g s for %s%s%s; --timeout allows no more", comm->timeout_seconds, what,
+           *what ? " from " : "", who);
   asparse_error_adopt(text, __FILE__, __LINE__);
   asparse_comm_abort(comm, ASPARSE_ERR_MPI);
 }
