@@ -21,8 +21,9 @@
  *   MPI_Finalize();
  *
  * Collective functions are called by every rank of the communicator and return the same status on all of
- * them; after a failure asparse_error_message() says what happened, on which rank, and what to do. Destroy
- * functions accept NULL and set the pointer to NULL. Functions are not reentrant across threads.
+ * them (but see asparse_comm_abort); after a failure asparse_error_message() says what happened, on which
+ * rank, and what to do. Destroy functions accept NULL and set the pointer to NULL. Functions are not
+ * reentrant across threads.
  */
 #ifndef ASPARSE_H
 #define ASPARSE_H
@@ -142,7 +143,8 @@ ASPARSE_API void asparse_dense_destroy(asparse_dense **a);
 /* Collective. C = A·B. b and c are this rank's rows, of the plan's types, with n columns and any ld; overwrites C
  * whatever it held. Operands on the host are ready when it returns; where the plan computes on a GPU they are copied
  * there and back, through memory allocated the first time. With operands on the GPU nothing is allocated, and the
- * work is only enqueued on the plan's stream; with one rank that stream may be under capture into a CUDA graph. */
+ * work is only enqueued on the plan's stream (by MPI between GPUs it is after their messages have come); with one rank
+ * that stream may be under capture into a CUDA graph. */
 ASPARSE_API asparse_status asparse_plan_execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c);
 /* Local. Waits for what execute enqueued, and takes its times for asparse_plan_stats. */
 ASPARSE_API asparse_status asparse_plan_wait(asparse_plan *plan);

@@ -151,9 +151,9 @@ asparse_status asparse_program_output_check(asparse_comm *comm, const char *inpu
 
 void asparse_program_version(const char *program) {
   if (!asparse_program_speaks()) return;
-  printf("%s %s (%s, %s; %s HDF5%s%s)\n", program, ASPARSE_VERSION, ASPARSE_COMPILER, ASPARSE_BUILD_TYPE,
+  printf("%s %s (%s, %s; %s HDF5%s%s%s%s)\n", program, ASPARSE_VERSION, ASPARSE_COMPILER, ASPARSE_BUILD_TYPE,
          ASPARSE_HDF5_PARALLEL ? "parallel" : "serial", ASPARSE_HAVE_METIS ? ", METIS" : "",
-         ASPARSE_HAVE_PNG ? ", PNG" : "");
+         ASPARSE_HAVE_PNG ? ", PNG" : "", ASPARSE_HAVE_CUDA ? ", CUDA" : "", ASPARSE_HAVE_NCCL ? ", NCCL" : "");
 }
 
 static int compare_doubles(const void *left, const void *right) {
