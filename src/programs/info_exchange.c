@@ -103,7 +103,8 @@ static void add_way(const info_exchange *x, exchange_table *t, asparse_mode mode
   t->n_ways++;
 }
 
-/* All ways of one number of ranks; the simplest first, so that it wins where times are equal. */
+/* All ways of one number of ranks, in the order of preference where times are equal: rows never moves more than
+ * replicate, and is simpler than the others. */
 static asparse_status fill_table(const info_options *o, const asparse_mode_compute *compute, const info_exchange *x,
                                  exchange_table *t) {
   asparse_status status = ASPARSE_OK;
@@ -112,8 +113,8 @@ static asparse_status fill_table(const info_options *o, const asparse_mode_compu
   for (int parts = 2; parts < p; parts++) grids += is_grid(o, p, parts);
   ALLOC(t->candidates, 4 + grids);
   ALLOC(t->ways, 4 + grids);
-  if (p > 1) add_way(x, t, ASPARSE_MODE_REPLICATE, p);
   add_way(x, t, ASPARSE_MODE_ROWS, p);
+  if (p > 1) add_way(x, t, ASPARSE_MODE_REPLICATE, p);
   if (p > 1) add_way(x, t, ASPARSE_MODE_COVER, p);
   if (p > 1 && is_grid(o, p, 1)) add_way(x, t, ASPARSE_MODE_COLUMNS, 1);
   for (int parts = 2; parts < p; parts++) {
