@@ -1,24 +1,28 @@
-/* Halo volumes of a partition with any number of parts, evaluated on any number of ranks.
+/* Rows of B that the parts of a partition send each other, for any number of parts, counted on any number of ranks.
  *
  * Each column has a judge among the ranks. Ranks send each judge the distinct (part, column) pairs of their
- * rows, and the judge counts the distinct pairs by part whose column belongs to another part. Parts are taken
- * in batches whose entries fit a fixed budget. */
+ * rows, and the judge counts the distinct pairs whose column belongs to another part, and marks the pairs of
+ * parts. Parts are taken in batches whose entries and marks fit a fixed budget. */
 #include "partition/partition.h"
 #include "partition/sort_keys.h"
 
 /* Entries of one batch on one rank (two arrays of 8 bytes each), unless one part alone exceeds it. */
 enum { BATCH_ENTRIES = 1 << 22 };
+/* Words of marks of one batch (8 bytes each), unless those of one part alone exceed it. */
+enum { BATCH_WORDS = 1 << 20 };
 
 typedef struct evaluation {
   asparse_comm *comm;
   const asparse_csr *a;
   const asparse_partition *partition;
-  int *part_of_row;       /* [a->n_rows] */
-  int64_t *order;         /* [a->n_rows] the slab's rows by part */
-  int64_t *order_starts;  /* [parts + 1] */
-  int64_t *slab_starts;   /* [comm->size + 1] */
-  int64_t *halo;          /* [parts] foreign columns counted by this rank, then by all */
-  int64_t *nnz, *busiest; /* [parts] entries of all ranks, of the rank with most */
+  int *part_of_row;         /* [a->n_rows] */
+  int64_t *order;           /* [a->n_rows] the slab's rows by part */
+  int64_t *order_starts;    /* [parts + 1] */
+  int64_t *slab_starts;     /* [comm->size + 1] */
+  int64_t *received, *sent; /* [parts] each, one block: foreign columns counted by this rank, then by all */
+  int64_t *nnz, *busiest;   /* [parts] entries of all ranks, of the rank with most */
+  int64_t mark_words;       /* ⌈parts / 64⌉ */
+  uint64_t *marks;          /* [parts of the largest batch · mark_words] bit s of row q: q receives from s */
 } evaluation;
 
 static bool permuted(const evaluation *v) { return v->partition->method == ASPARSE_PARTITION_METIS; }
@@ -46,7 +50,8 @@ static asparse_status allocate(evaluation *v) {
   ALLOC(v->order, v->a->n_rows);
   ALLOC_ZERO(v->order_starts, parts + 1);
   ALLOC_ZERO(v->slab_starts, (int64_t)v->comm->size + 1);
-  ALLOC_ZERO(v->halo, parts);
+  ALLOC_ZERO(v->received, 2 * parts);
+  v->sent = v->received + parts;
   ALLOC_ZERO(v->nnz, parts);
   ALLOC_ZERO(v->busiest, parts);
 cleanup:
@@ -58,9 +63,10 @@ static void release(evaluation *v) {
   asparse_free(v->order);
   asparse_free(v->order_starts);
   asparse_free(v->slab_starts);
-  asparse_free(v->halo);
+  asparse_free(v->received);
   asparse_free(v->nnz);
   asparse_free(v->busiest);
+  asparse_free(v->marks);
 }
 
 /* Collective. The slab's rows by part, and entries of each part. */
@@ -129,11 +135,23 @@ cleanup:
   return status;
 }
 
-/* Collective. Adds the foreign columns of parts [first, end) to halo. */
+/* Pairs (part - first)·k + column, each once: rows of B that travel are counted at both ends. Local. */
+static void judge(evaluation *v, int first, const uint64_t *pairs, int64_t n) {
+  const uint64_t k = (uint64_t)v->a->k;
+  for (int64_t i = 0; i < n; i++) {
+    const int q = (int)(pairs[i] / k), part = first + q, source = part_of_column(v, (int64_t)(pairs[i] % k));
+    if (source == part) continue;
+    v->received[part]++;
+    v->sent[source]++;
+    v->marks[q * v->mark_words + source / 64] |= UINT64_C(1) << source % 64;
+  }
+}
+
+/* Collective. Counts the foreign columns of parts [first, end). */
 static asparse_status count_batch(evaluation *v, int first, int end) {
   asparse_status status = ASPARSE_OK;
   uint64_t *keys = NULL, *scratch = NULL, *received = NULL, *scratch_received = NULL;
-  uint64_t k = (uint64_t)v->a->k, largest = (uint64_t)(end - first) * k;
+  const uint64_t largest = (uint64_t)(end - first) * (uint64_t)v->a->k;
   int64_t room = 0, n_received = 0;
   for (int64_t o = v->order_starts[first]; o < v->order_starts[end]; o++)
     room += v->a->row_ptr[v->order[o] + 1] - v->a->row_ptr[v->order[o]];
@@ -144,11 +162,7 @@ static asparse_status count_batch(evaluation *v, int first, int end) {
   TRY(send_to_judges(v, keys, n, scratch, &received, &n_received));
   scratch_received = asparse_malloc(n_received, sizeof *scratch_received, "pairs to judge");
   TRY(asparse_comm_agree(v->comm, scratch_received ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
-  n_received = asparse_sort_unique(received, scratch_received, n_received, largest);
-  for (int64_t i = 0; i < n_received; i++) {
-    int part = first + (int)(received[i] / k);
-    if (part_of_column(v, (int64_t)(received[i] % k)) != part) v->halo[part]++;
-  }
+  judge(v, first, received, asparse_sort_unique(received, scratch_received, n_received, largest));
 cleanup:
   asparse_free(keys);
   asparse_free(scratch);
@@ -163,22 +177,78 @@ static int batch_end(const evaluation *v, int first) {
   int end = first;
   while (end < v->partition->parts && end - first < most_parts) {
     entries += v->busiest[end];
-    if (entries > BATCH_ENTRIES && end > first) break;
+    if ((entries > BATCH_ENTRIES || (end + 1 - first) * v->mark_words > BATCH_WORDS) && end > first) break;
     end++;
   }
   return end;
 }
 
-static void summarise(const evaluation *v, asparse_partition_quality *quality) {
-  const asparse_partition *p = v->partition;
+/* Collective. Every rank learns which pairs of parts exchange rows, and adds them up. */
+static asparse_status count_pairs(evaluation *v, int first, int end, asparse_part_traffic *traffic) {
+  asparse_status status = ASPARSE_OK;
+  TRY_MPI(
+      MPI_Allreduce(MPI_IN_PLACE, v->marks, (int)((end - first) * v->mark_words), MPI_UINT64_T, MPI_BOR, v->comm->mpi));
+  for (int q = first; q < end; q++) {
+    const uint64_t *row = v->marks + (q - first) * v->mark_words;
+    for (int64_t w = 0; w < v->mark_words; w++) {
+      traffic[q].sources += __builtin_popcountll(row[w]);
+      for (uint64_t bits = row[w]; bits; bits &= bits - 1) traffic[64 * w + __builtin_ctzll(bits)].destinations++;
+    }
+  }
+cleanup:
+  return status;
+}
+
+/* Room for the marks of every batch. Local. */
+static asparse_status allocate_marks(evaluation *v) {
+  asparse_status status = ASPARSE_OK;
+  int64_t most = 0;
+  v->mark_words = (v->partition->parts + 63) / 64;
+  for (int first = 0, end; first < v->partition->parts; first = end) {
+    end = batch_end(v, first);
+    if (end - first > most) most = end - first;
+  }
+  ALLOC(v->marks, most * v->mark_words);
+cleanup:
+  return status;
+}
+
+asparse_status asparse_partition_traffic(asparse_comm *comm, const asparse_csr *a, const asparse_partition *partition,
+                                         asparse_part_traffic *traffic) {
+  asparse_status status = ASPARSE_OK;
+  const int parts = partition->parts;
+  evaluation v = {.comm = comm, .a = a, .partition = partition};
+  memset(traffic, 0, (size_t)parts * sizeof *traffic);
+  TRY(asparse_comm_agree(comm, allocate(&v)));
+  TRY(sort_rows_by_part(&v));
+  TRY(asparse_comm_agree(comm, allocate_marks(&v)));
+  for (int first = 0, end; first < parts; first = end) {
+    end = batch_end(&v, first);
+    memset(v.marks, 0, (size_t)((end - first) * v.mark_words) * sizeof *v.marks);
+    TRY(count_batch(&v, first, end));
+    TRY(count_pairs(&v, first, end, traffic));
+  }
+  TRY(asparse_comm_sum(comm, v.received, 2 * parts));
+  for (int q = 0; q < parts; q++) {
+    traffic[q].nnz = v.nnz[q];
+    traffic[q].received = v.received[q];
+    traffic[q].sent = v.sent[q];
+  }
+cleanup:
+  release(&v);
+  return status;
+}
+
+static void summarise(const asparse_partition *p, const asparse_part_traffic *traffic,
+                      asparse_partition_quality *quality) {
   int64_t nnz = 0;
   *quality = (asparse_partition_quality){.imbalance = 1, .nnz_imbalance = 1};
   for (int q = 0; q < p->parts; q++) {
     int64_t rows = p->row_starts[q + 1] - p->row_starts[q];
-    nnz += v->nnz[q];
-    quality->halo_total += v->halo[q];
-    if (v->halo[q] > quality->halo_max) quality->halo_max = v->halo[q];
-    if (v->nnz[q] > quality->nnz_max) quality->nnz_max = v->nnz[q];
+    nnz += traffic[q].nnz;
+    quality->halo_total += traffic[q].received;
+    if (traffic[q].received > quality->halo_max) quality->halo_max = traffic[q].received;
+    if (traffic[q].nnz > quality->nnz_max) quality->nnz_max = traffic[q].nnz;
     if (rows > quality->rows_max) quality->rows_max = rows;
   }
   /* imbalance = largest / mean */
@@ -189,16 +259,11 @@ static void summarise(const evaluation *v, asparse_partition_quality *quality) {
 asparse_status asparse_partition_evaluate(asparse_comm *comm, const asparse_csr *a, const asparse_partition *partition,
                                           asparse_partition_quality *quality) {
   asparse_status status = ASPARSE_OK;
-  evaluation v = {.comm = comm, .a = a, .partition = partition};
-  TRY(asparse_comm_agree(comm, allocate(&v)));
-  TRY(sort_rows_by_part(&v));
-  for (int first = 0, end; first < partition->parts; first = end) {
-    end = batch_end(&v, first);
-    TRY(count_batch(&v, first, end));
-  }
-  TRY(asparse_comm_sum(comm, v.halo, partition->parts));
-  summarise(&v, quality);
+  asparse_part_traffic *traffic = asparse_malloc(partition->parts, sizeof *traffic, "traffic of each part");
+  TRY(asparse_comm_agree(comm, traffic ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
+  TRY(asparse_partition_traffic(comm, a, partition, traffic));
+  summarise(partition, traffic, quality);
 cleanup:
-  release(&v);
+  asparse_free(traffic);
   return status;
 }

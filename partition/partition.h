@@ -39,7 +39,20 @@ void asparse_partition_destroy(asparse_partition **partition);
  * padded shard's work (own share of its window's columns), the C row written. cost [a->n_rows]. Local. */
 asparse_status asparse_partition_row_cost(const asparse_csr *a, int64_t n, int64_t *cost);
 
-/* Communication of a partition: halo rows of B per part. Collective. */
+/* One part's entries of A, and the rows of B it and the others send each other when everyone receives just what its
+ * columns use. */
+typedef struct asparse_part_traffic {
+  int64_t nnz;
+  int64_t received, sent;        /* rows of B; a row sent to two parts counts twice */
+  int64_t sources, destinations; /* parts they come from and go to */
+} asparse_part_traffic;
+
+/* Collective. traffic [partition->parts], the same on every rank. Beside the slab it needs memory for a batch of parts:
+ * some 4 M entries a rank, or those of one part. */
+asparse_status asparse_partition_traffic(asparse_comm *comm, const asparse_csr *a, const asparse_partition *partition,
+                                         asparse_part_traffic *traffic);
+
+/* The same in short. Collective. */
 typedef struct asparse_partition_quality {
   double imbalance;             /* largest cost / mean cost */
   double nnz_imbalance;         /* largest nnz / mean nnz */

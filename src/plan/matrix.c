@@ -9,26 +9,6 @@
 
 /* ---- this rank's part ------------------------------------------------------------------------ */
 
-/* Columns of the rows to their new numbers. Collective. */
-static asparse_status renumber_columns(asparse_comm *comm, const asparse_csr *slab, const asparse_partition *partition,
-                                       asparse_csr *rows) {
-  asparse_status status = ASPARSE_OK;
-  asparse_columns used = {0};
-  int64_t *new_numbers = NULL, nnz = asparse_csr_nnz_local(rows);
-  status = asparse_columns_create(&used, rows->k, rows->col_idx, nnz, 0, 0);
-  if (status == ASPARSE_OK && !(new_numbers = asparse_malloc(used.n, sizeof *new_numbers, "new columns")))
-    status = ASPARSE_ERR_MEMORY;
-  TRY(asparse_comm_agree(comm, status));
-  TRY(asparse_rows_new_numbers(comm, slab, partition, used.sorted, used.n, new_numbers));
-#pragma omp parallel for schedule(static)
-  for (int64_t e = 0; e < nnz; e++) rows->col_idx[e] = new_numbers[asparse_columns_position(&used, rows->col_idx[e])];
-  TRY(asparse_comm_agree(comm, asparse_csr_sort_rows(rows)));
-cleanup:
-  asparse_columns_destroy(&used);
-  asparse_free(new_numbers);
-  return status;
-}
-
 /* Columns are sorted, so a row's own entries are one run: [below | own | above]. */
 static void own_run(const asparse_csr *rows, int64_t i, int64_t col_begin, int64_t col_end, int64_t *begin,
                     int64_t *end) {
@@ -125,7 +105,10 @@ asparse_status asparse_matrix_part(asparse_comm *comm, asparse_csr *slab, const 
   TRY(asparse_comm_agree(comm, part_of_rank ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
   TRY_MPI(MPI_Allgather(&part, 1, MPI_INT, part_of_rank, 1, MPI_INT, comm->mpi));
   TRY(asparse_rows_gather(comm, slab, partition, part_of_rank, consume, &rows, &out->row_map));
-  if (partition->new_row) TRY(renumber_columns(comm, slab, partition, rows));
+  if (partition->new_row) {
+    TRY(asparse_rows_renumber(comm, slab, partition, rows->col_idx, asparse_csr_nnz_local(rows), rows->col_idx));
+    TRY(asparse_comm_agree(comm, asparse_csr_sort_rows(rows)));
+  }
   if (part >= 0) {
     status = split_columns(rows, partition->col_starts[part], partition->col_starts[part + 1], out);
   } else {

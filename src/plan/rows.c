@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/dense.h"
+#include "plan/columns.h"
 
 /* Byte counts and displacements of one all-to-all, [4 · size] in one block. */
 typedef struct transfer {
@@ -281,6 +282,24 @@ cleanup:
   asparse_free(asked);
   asparse_free(starts);
   transfer_destroy(&ask);
+  return status;
+}
+
+asparse_status asparse_rows_renumber(asparse_comm *comm, const asparse_csr *slab, const asparse_partition *partition,
+                                     const int64_t *col_idx, int64_t count, int64_t *new_col_idx) {
+  asparse_status status = ASPARSE_OK;
+  asparse_columns used = {0};
+  int64_t *new_numbers = NULL;
+  status = asparse_columns_create(&used, slab->k, col_idx, count, 0, 0);
+  if (status == ASPARSE_OK && !(new_numbers = asparse_malloc(used.n, sizeof *new_numbers, "new columns")))
+    status = ASPARSE_ERR_MEMORY;
+  TRY(asparse_comm_agree(comm, status));
+  TRY(asparse_rows_new_numbers(comm, slab, partition, used.sorted, used.n, new_numbers));
+#pragma omp parallel for schedule(static)
+  for (int64_t e = 0; e < count; e++) new_col_idx[e] = new_numbers[asparse_columns_position(&used, col_idx[e])];
+cleanup:
+  asparse_columns_destroy(&used);
+  asparse_free(new_numbers);
   return status;
 }
 

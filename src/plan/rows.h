@@ -17,6 +17,10 @@ asparse_status asparse_rows_gather(asparse_comm *comm, asparse_csr *slab, const 
 asparse_status asparse_rows_new_numbers(asparse_comm *comm, const asparse_csr *slab, const asparse_partition *partition,
                                         const int64_t *wanted, int64_t n, int64_t *new_numbers);
 
+/* Collective. The same for columns in any order: new_col_idx[count] from col_idx[count], which it may be. */
+asparse_status asparse_rows_renumber(asparse_comm *comm, const asparse_csr *slab, const asparse_partition *partition,
+                                     const int64_t *col_idx, int64_t count, int64_t *new_col_idx);
+
 /* Collective. to: even row slabs of the m_global rows (rank r: asparse_even_start …), created here;
  * from: rows with original numbers row_map[from->m], ascending. The way back: from == given, filled. */
 asparse_status asparse_rows_to_even(asparse_comm *comm, const asparse_dense *from, const int64_t *row_map,

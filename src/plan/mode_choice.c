@@ -1,0 +1,83 @@
+#include "plan/mode_choice.h"
+
+#include <math.h>
+
+asparse_link asparse_link_default(asparse_link_kind kind) {
+  switch (kind) {
+  /* Measured between 2 ranks of a 2-core Xeon, Open MPI 4.1: 7–11 GB/s from 256 KiB on, 0.3–0.6 µs below 1 KiB. */
+  case ASPARSE_LINK_SHARED_MEMORY: return (asparse_link){5e-7, 7e9};
+  /* All-to-all between the GPUs of one H200 host is reported at 264–360 GB/s a GPU; a grouped send costs some µs. */
+  case ASPARSE_LINK_NVLINK: return (asparse_link){5e-6, 264e9};
+  /* A guess: 400 Gb/s are 50 GB/s, of which nine tenths arrive. */
+  default: return (asparse_link){5e-6, 45e9};
+  }
+}
+
+/* count · part / whole */
+static int64_t share(int64_t count, double fraction) { return (int64_t)ceil((double)count * fraction); }
+
+static asparse_window_counts share_windows(const asparse_window_counts *w, double fraction) {
+  return (asparse_window_counts){share(w->columns, fraction), share(w->padded, fraction), w->widest};
+}
+
+static int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
+
+double asparse_mode_part_seconds(const asparse_volumes *volumes, const asparse_mode_compute *compute, int i,
+                                 int64_t columns) {
+  const asparse_part_volume *part = &volumes->part[i];
+  const double fraction = volumes->nnz > 0 ? (double)part->nnz / (double)volumes->nnz : 0;
+  asparse_profile profile = *compute->whole;
+  if (columns == 0 || part->rows == 0) return 0;
+  profile.m = part->rows;
+  profile.k = part->b_rows + part->received;
+  profile.n = columns;
+  profile.nnz = part->nnz;
+  profile.longest_row = smaller(profile.longest_row, part->nnz);
+  for (int h = 0; h < 4; h++) {
+    profile.windows[h] = share_windows(&profile.windows[h], fraction);
+    profile.clustered[h] = share_windows(&profile.clustered[h], fraction);
+  }
+  for (int s = 0; s < 3; s++) profile.blocks[s] = share(profile.blocks[s], fraction);
+  return compute->rates ? asparse_choose(&profile, compute->rates, ASPARSE_FORMAT_AUTO, 0, NULL, NULL).predicted_seconds
+                        : asparse_choose_device(&profile, ASPARSE_FORMAT_AUTO, 0, NULL, NULL, NULL).predicted_seconds;
+}
+
+static double wire_seconds(const asparse_link *link, int64_t messages, int64_t bytes) {
+  return (double)messages * link->latency_seconds + (double)bytes / link->bytes_per_second;
+}
+
+static void predict(asparse_mode_candidate *c, const asparse_mode_compute *compute, const asparse_link *link,
+                    const asparse_volume_shape *shape, bool row_operands) {
+  const asparse_volumes *volumes = c->volumes;
+  c->predicted_seconds = c->compute_seconds = c->exchange_seconds = c->layout_seconds = 0;
+  for (int i = 0; i < volumes->parts; i++) {
+    const asparse_part_volume *part = &volumes->part[i];
+    int64_t last_width = -1;
+    double all = 0;
+    for (int j = 0; j < c->pn; j++) {
+      const int64_t width =
+          asparse_volumes_block_start(shape->n, c->pn, j + 1) - asparse_volumes_block_start(shape->n, c->pn, j);
+      const asparse_volume v = asparse_volumes_rank(volumes, c->mode, c->pn, shape, i, j);
+      if (width != last_width) all = asparse_mode_part_seconds(volumes, compute, i, width);
+      last_width = width;
+      const double own = part->nnz > 0 ? all * (double)part->own_nnz / (double)part->nnz : all;
+      const double exchange =
+          wire_seconds(link, v.messages, v.bytes_received > v.bytes_sent ? v.bytes_received : v.bytes_sent);
+      const double layout = row_operands ? wire_seconds(link, v.layout_messages, v.layout_bytes) : 0;
+      c->compute_seconds = fmax(c->compute_seconds, all);
+      c->exchange_seconds = fmax(c->exchange_seconds, exchange);
+      c->layout_seconds = fmax(c->layout_seconds, layout);
+      c->predicted_seconds = fmax(c->predicted_seconds, layout + fmax(own, exchange) + all - own);
+    }
+  }
+}
+
+int asparse_mode_choose(asparse_mode_candidate *candidates, int count, const asparse_mode_compute *compute,
+                        const asparse_link *link, const asparse_volume_shape *shape, bool row_operands) {
+  int best = 0;
+  for (int i = 0; i < count; i++) {
+    predict(&candidates[i], compute, link, shape, row_operands);
+    if (candidates[i].predicted_seconds < candidates[best].predicted_seconds) best = i;
+  }
+  return best;
+}
