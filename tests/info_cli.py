@@ -95,11 +95,15 @@ def differs(found, wanted, where=""):
     return None if same else f"{where}: {found} instead of {wanted}"
 
 
+def without_times(table):
+    return {k: v for k, v in table.items() if k not in ("partition_seconds", "modes")} | {
+        "modes": [{k: v for k, v in mode.items() if k != "chosen" and not k.endswith("_seconds")}
+                  for mode in table["modes"]]}
+
+
 def steady(record):
     """The record without what was measured on this host."""
-    record = dict(record, advice=None)
-    record["exchange"] = [{k: v for k, v in e.items() if k != "partition_seconds"} for e in record["exchange"]]
-    return record
+    return dict(record, advice=None, exchange=[without_times(e) for e in record["exchange"]])
 
 
 def check_numbers(checks, folder, have_metis):
@@ -110,7 +114,8 @@ def check_numbers(checks, folder, have_metis):
         records = []
         how = ["--partition", "metis"] if have_metis and a.shape[0] == a.shape[1] else []
         for ranks in (None, 2, 3):
-            result = run("asparse_info", path, "--json", "-", "--ranks", "1,2,7", "--cols", 33, *how, ranks=ranks)
+            result = run("asparse_info", path, "--json", "-", "--ranks", "1,2,12", "--cols", 33, "--link",
+                         "1e9,1e-6", *how, ranks=ranks)
             if not checks.that(result.returncode == OK, f"{name}, p={ranks}: {said(result)}"):
                 continue
             records.append(json.loads(result.stdout))
@@ -122,17 +127,67 @@ def check_numbers(checks, folder, have_metis):
             check_exchange(checks, name, a, records[0]["exchange"], 2 if how else 1)
 
 
+def ways(table):
+    return {(mode["mode"], mode["grid_rows"], mode["grid_columns"]): mode for mode in table["modes"]}
+
+
 def check_exchange(checks, name, a, exchange, methods):
     checks.that(len(exchange) == 3 * methods, f"{name}: {len(exchange)} exchanges")
-    used = (np.bincount(a.indices, minlength=a.shape[1]) > 0).sum()
-    for e in exchange:
-        p, total, largest = e["ranks"], e["halo_rows_total"], e["halo_rows_max"]
-        label = f"{name}, {p} ranks, {e['partition']}: {e}"
-        checks.that(p > 1 or total == 0, label)
-        checks.that(largest <= total <= p * used and total <= p * largest, label)
-        checks.that(np.isclose(e["megabytes_max"], largest * 33 * 8 / 1e6), label)
-        checks.that(p == 1 or np.isclose(e["fraction_of_all_gather"], total / ((p - 1) * a.shape[1])), label)
-        checks.that(e["nnz_imbalance"] >= 1 and e["cost_imbalance"] >= 1, label)
+    for table in exchange:
+        label = f"{name}, {table['ranks']} ranks, {table['partition']}"
+        check_table(checks, label, a, table)
+    for table in exchange:  # parts of a grid are those of as many ranks
+        for smaller in exchange:
+            check_grid(checks, f"{name}, {table['ranks']} ranks, {table['partition']}", table, smaller)
+
+
+def block_start(n, blocks, j):
+    """Of n columns in blocks: multiples of 8 where every block gets that many."""
+    units = -(-n // 8)
+    even = lambda count: count // blocks * j + min(j, count % blocks)
+    return even(n) if units < blocks else min(8 * even(units), n)
+
+
+def check_table(checks, label, a, table):
+    p, modes = table["ranks"], ways(table)
+    (m, k), wanted = a.shape, {("rows", p, 1)}
+    if p > 1:
+        wanted |= {("replicate", p, 1), ("cover", p, 1), ("columns", 1, p)}
+        wanted |= {("grid", i, p // i) for i in range(2, p) if p % i == 0}
+    if not checks.that(set(modes) == wanted, f"{label}: {set(modes)}"):
+        return
+    checks.that(table["nnz_imbalance"] >= 1 and table["cost_imbalance"] >= 1, f"{label}: {table}")
+    best = [mode for mode in modes.values() if mode["chosen"]]
+    checks.that(len(best) == 1 and all(best[0]["predicted_seconds"] <= mode["predicted_seconds"]
+                                       for mode in modes.values()), f"{label}: chosen {best}")
+    for key, mode in modes.items():
+        checks.that(mode["exact"] and mode["bytes_received_max"] <= mode["bytes_received_total"] <=
+                    p * mode["bytes_received_max"], f"{label}: {mode}")
+        checks.that(mode["bytes_received_total"] <= (p - 1) * k * 33 * 8, f"{label}: {mode}")
+        slowest = max(mode["compute_seconds"], mode["exchange_seconds"], mode["layout_seconds"])
+        checks.that(slowest * (1 - 1e-9) <= mode["predicted_seconds"] <=
+                    (mode["compute_seconds"] + mode["exchange_seconds"] + mode["layout_seconds"]) * (1 + 1e-9),
+                    f"{label}: {mode}")
+        exchange = 1e-6 * mode["messages_max"] + max(mode["bytes_received_max"], mode["bytes_sent_max"]) / 1e9
+        checks.that(mode["exchange_seconds"] <= exchange * (1 + 1e-9), f"{label}: {mode}")
+    if p == 1:
+        return
+    total = {key[0]: mode["bytes_received_total"] for key, mode in modes.items()}
+    checks.that(total["cover"] <= total["rows"] <= total["replicate"] == (p - 1) * k * 33 * 8, f"{label}: {total}")
+    checks.that(total["columns"] == 0, f"{label}: {total}")
+    # Of each element of B and C the rank whose block it is in or whose slice it is in receives it, unless they are one.
+    columns = modes["columns", 1, p]
+    starts = [block_start(33, p, j) for j in range(p + 1)]
+    kept = sum((starts[j + 1] - starts[j]) * (rows // p + (j < rows % p)) for j in range(p) for rows in (m, k))
+    checks.that(columns["layout_bytes_total"] == ((m + k) * 33 - kept) * 8, f"{label}: {columns}")
+
+
+def check_grid(checks, label, table, smaller):
+    p, parts = table["ranks"], smaller["ranks"]
+    grid = ways(table).get(("grid", parts, p // parts))
+    if grid and table["partition"] == smaller["partition"]:
+        rows = ways(smaller)["rows", parts, 1]
+        checks.that(grid["bytes_received_total"] == rows["bytes_received_total"], f"{label}: {grid}, {rows}")
 
 
 def check_known_halos(checks, folder):
@@ -143,11 +198,51 @@ def check_known_halos(checks, folder):
         result = run("asparse_info", path, "--json", "-", "--ranks", "2,5", "--precision", precision)
         if checks.that(result.returncode == OK, said(result)):
             for e in json.loads(result.stdout)["exchange"]:
-                checks.that(e["halo_rows_total"] == 2 * (e["ranks"] - 1), f"chain: {e}")
-                checks.that(np.isclose(e["megabytes_max"], e["halo_rows_max"] * 128 * size / 1e6), f"chain: {e}")
+                for mode in ("rows", "cover"):
+                    way, cuts = ways(e)[mode, e["ranks"], 1], e["ranks"] - 1
+                    checks.that(way["rows_total"] == 2 * cuts and way["messages_total"] == 2 * cuts, f"chain: {way}")
+                    checks.that(way["bytes_received_total"] == 2 * cuts * 128 * size, f"chain: {way}")
+                    checks.that(way["bytes_received_max"] == way["rows_max"] * 128 * size, f"chain: {way}")
     text = run("asparse_info", path, ranks=2).stdout
-    for word in ("640 × 640", "1918 entries", "symmetric", "contiguous", "best:"):
+    for word in ("640 × 640", "1918 entries", "symmetric", "contiguous", "best:", "replicate", "cover", "grid 2 × 2"):
         checks.that(word in text, f"'{word}' is missing in\n{text}")
+
+
+def check_known_covers(checks, folder):
+    """A dense row and a dense column: with covers one row a pair of ranks, where rows need all the others of B."""
+    n, path = 600, folder / "arrow.h5"
+    a = sp.lil_matrix((n, n))
+    a.setdiag(1)
+    a[0, :] = 1
+    a[:, 0] = 1
+    write_csr(path, sp.csr_matrix(a))
+    result = run("asparse_info", path, "--json", "-", "--ranks", "4", ranks=2)
+    if checks.that(result.returncode == OK, said(result)):
+        table, = json.loads(result.stdout)["exchange"]
+        rows, cover = ways(table)["rows", 4, 1], ways(table)["cover", 4, 1]
+        checks.that(cover["rows_total"] == 6, f"arrow: {cover}")  # to part 0 partial rows of C, from it row 0 of B
+        checks.that(rows["rows_total"] >= n // 4 + 3, f"arrow: {rows}")
+
+
+def check_links(checks, folder):
+    """A slower link takes longer; on a GPU less; operands in place need no layout."""
+    path = folder / "links.h5"
+    write_csr(path, sp.random(3000, 3000, 0.01, format="csr", random_state=rng))
+    times = {}
+    for how in ("shared", "nvlink", "infiniband", "1e6", "1e6,1", "1e13"):
+        result = run("asparse_info", path, "--json", "-", "--ranks", 4, "--link", how, "--device", "--precision", "bf16")
+        if checks.that(result.returncode == OK, said(result)):
+            record = json.loads(result.stdout)
+            checks.that(record["advice"]["device"] == "H200", f"{record['advice']}")
+            times[how] = ways(record["exchange"][0])
+    rows = [times[how]["rows", 4, 1]["predicted_seconds"] for how in ("1e13", "nvlink", "shared", "1e6", "1e6,1")]
+    checks.that(rows == sorted(rows) and rows[0] < 1e-3 < rows[3] and rows[4] > 3, f"times of rows: {rows}")
+    checks.that(times["1e6"]["columns", 1, 4]["chosen"], f"{times['1e6']}")
+    result = run("asparse_info", path, "--json", "-", "--ranks", "4", "--placement", "planner", "--link", "1e6")
+    if checks.that(result.returncode == OK, said(result)):
+        way = ways(json.loads(result.stdout)["exchange"][0])["columns", 1, 4]
+        checks.that(way["layout_seconds"] == 0 and np.isclose(way["predicted_seconds"], way["compute_seconds"]),
+                    f"{way}")
 
 
 def read_png(path):
@@ -211,8 +306,12 @@ def check_command_line(checks, folder):
             ([path, path], USAGE, "one matrix"), ([path, "--colums", 3], USAGE, "--colums"),
             ([path, "--cols", 0], USAGE, "--cols"), ([path, "--cols", "x"], USAGE, "--cols"),
             ([path, "--ranks", "2,,4"], USAGE, "--ranks"), ([path, "--ranks", "0"], USAGE, "--ranks"),
+            ([path, "--ranks", "70000"], USAGE, "--ranks"), ([path, "--link", "fast"], USAGE, "--link"),
+            ([path, "--link", "0"], USAGE, "--link"), ([path, "--link", "1e9,"], USAGE, "--link"),
+            ([path, "--link", "1e9,-1"], USAGE, "--link"), ([path, "--link", "1e9,1e-6x"], USAGE, "--link"),
+            ([path, "--placement", "columns"], USAGE, "--placement"), ([path, "--device"], OK, "H200"),
             ([path, "--precision", "fp8"], USAGE, "--precision"), ([path, "--partition", "x"], USAGE, "--partition"),
-            ([path, "--partition", "metis"], USAGE, "contiguous"), ([folder / "none.h5"], NO_INPUT, "none.h5"),
+            ([path, "--partition", "metis"], OK, "without metis"), ([folder / "none.h5"], NO_INPUT, "none.h5"),
             ([damaged], DATA_ERROR, "damaged.h5"), ([path, "--json", path], USAGE, "c.h5"),
             ([path, "--json", folder / "no" / "x.json"], RUNTIME, "x.json"),
             ([path, "--spy", folder / "no" / "x.png"], RUNTIME, "x.png")):
@@ -233,6 +332,8 @@ def test():
     with Folder() as folder:
         check_numbers(checks, folder, have_metis)
         check_known_halos(checks, folder)
+        check_known_covers(checks, folder)
+        check_links(checks, folder)
         check_picture(checks, folder)
         check_command_line(checks, folder)
     return checks.finish(least=250)

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "partition/partition.h"
 #include "programs/info_options.h"
 #include "programs/info_report.h"
 #include "programs/program.h"
@@ -10,46 +9,25 @@
 
 static const char program[] = "asparse_info";
 
-/* Rank 0 measures its host's rates and lets the cost model choose for the whole matrix on one rank. */
-static asparse_status advise(info_record *r) {
+static asparse_profile whole_profile(const info_record *r) {
   asparse_profile profile = {.m = r->s.m, .k = r->s.k, .n = r->options->cols, .nnz = r->s.nnz, .dtype = r->dtype};
-  for (int i = 0; i < 4; i++) profile.windows[i].columns = r->s.window_columns[i];
+  profile.c_dtype = asparse_dtype_result(r->dtype);
+  profile.longest_row = r->s.rows.largest;
+  memcpy(profile.windows, r->s.windows, sizeof profile.windows);
   memcpy(profile.blocks, r->s.blocks, sizeof profile.blocks);
+  return profile;
+}
+
+/* Rank 0 measures its host's rates and lets the cost model choose: the kernel for the whole matrix on one rank, and the
+ * exchange for each number of ranks. */
+static asparse_status advise(info_record *r) {
+  const asparse_profile profile = whole_profile(r);
+  const bool device = r->options->device;
   PASS(asparse_host_rates_get(&r->rates));
-  r->chosen = asparse_choose(&profile, &r->rates, ASPARSE_FORMAT_AUTO, 0, r->candidates, &r->n_candidates);
-  return ASPARSE_OK;
-}
-
-/* Collective. Partitions for that many ranks and counts what they would exchange. */
-static asparse_status add_volume(asparse_comm *comm, const asparse_csr *slab, const int64_t *cost, int ranks,
-                                 asparse_partition_method method, info_record *r) {
-  asparse_status status = ASPARSE_OK;
-  asparse_partition *partition = NULL;
-  exchange_volume *v = &r->volumes[r->n_volumes++];
-  double start = asparse_seconds();
-  *v = (exchange_volume){.ranks = ranks, .method = method};
-  if (method == ASPARSE_PARTITION_METIS) TRY(asparse_partition_metis(comm, slab, cost, ranks, &partition));
-  else TRY(asparse_partition_contiguous(comm, slab, cost, ranks, &partition));
-  v->seconds = asparse_seconds() - start;
-  TRY(asparse_partition_evaluate(comm, slab, partition, &v->quality));
-cleanup:
-  asparse_partition_destroy(&partition);
-  return status;
-}
-
-/* Collective. */
-static asparse_status measure_volumes(asparse_comm *comm, const asparse_csr *slab, info_record *r) {
-  asparse_status status = ASPARSE_OK;
-  int64_t *cost = asparse_malloc(slab->n_rows, sizeof *cost, "row costs");
-  status = cost ? asparse_partition_row_cost(slab, r->options->cols, cost) : ASPARSE_ERR_MEMORY;
-  TRY(asparse_comm_agree(comm, status));
-  for (int i = 0; i < r->options->n_ranks; i++) {
-    TRY(add_volume(comm, slab, cost, r->options->ranks[i], ASPARSE_PARTITION_CONTIGUOUS, r));
-    if (r->options->metis) TRY(add_volume(comm, slab, cost, r->options->ranks[i], ASPARSE_PARTITION_METIS, r));
-  }
-cleanup:
-  asparse_free(cost);
-  return status;
+  r->chosen = device ? asparse_choose_device(&profile, ASPARSE_FORMAT_AUTO, 0, NULL, r->candidates, &r->n_candidates)
+                     : asparse_choose(&profile, &r->rates, ASPARSE_FORMAT_AUTO, 0, r->candidates, &r->n_candidates);
+  const asparse_mode_compute compute = {&profile, device ? NULL : &r->rates};
+  return info_exchange_predict(r->options, &compute, &r->exchange);
 }
 
 /* Collective. */
@@ -70,9 +48,9 @@ static asparse_status inspect(asparse_comm *comm, info_record *r, asparse_csr **
   asparse_program_progress(comm, "measuring the structure");
   PASS(structure_align(comm, slab));
   PASS(structure_measure(comm, *slab, &r->s));
-  PASS(asparse_comm_agree(comm, comm->rank == 0 ? advise(r) : ASPARSE_OK));
   asparse_program_progress(comm, "partitioning");
-  PASS(measure_volumes(comm, *slab, r));
+  PASS(info_exchange_count(comm, *slab, r->options, r->dtype, &r->exchange));
+  PASS(asparse_comm_agree(comm, comm->rank == 0 ? advise(r) : ASPARSE_OK));
   if (r->options->spy) PASS(spy_write(comm, *slab, r->options->spy));
   return ASPARSE_OK;
 }
@@ -92,6 +70,7 @@ static asparse_status run(asparse_comm *comm, const info_options *options) {
 cleanup:
   asparse_program_progress(comm, NULL);
   asparse_csr_destroy(&slab);
+  info_exchange_free(&r.exchange);
   return status;
 }
 

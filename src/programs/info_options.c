@@ -1,7 +1,9 @@
 #include "programs/info_options.h"
 
 #include <getopt.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "programs/option_values.h"
@@ -15,8 +17,14 @@ static const char help[] =
     "\n"
     "  --cols N          dense columns that advice and volumes are for (default 128)\n"
     "  --precision TYPE  fp64, fp32 or bf16 (default: the matrix's own)\n"
-    "  --ranks LIST      exchange volumes for these numbers of ranks (default 2,4,8)\n"
+    "  --ranks LIST      what these numbers of ranks would exchange, in every way (default 2,4,8)\n"
     "  --partition HOW   contiguous (default) or metis: METIS beside contiguous, for square matrices\n"
+    "  --device          predict times of H200 GPUs instead of this host\n"
+    "  --link LINK       what joins a rank to the others: shared, nvlink, infiniband, or BYTES_PER_S[,SECONDS] in one\n"
+    "                    direction and for a message (default: within a node shared memory, or NVLink between 8 GPUs;\n"
+    "                    InfiniBand beyond)\n"
+    "  --placement HOW   rows (default): B and C are row slices, and ways that multiply blocks of columns bring them\n"
+    "                    there and back; planner: they already lie where they are multiplied\n"
     "  --spy FILE.png    a picture of where the entries are\n"
     "  --json FILE|-     everything as JSON; \"-\": to standard output, in place of the text\n"
     "  --threads N       threads of each rank (default: a fair share of the cores)\n"
@@ -29,6 +37,8 @@ void info_options_help(void) {
   if (asparse_program_speaks()) fputs(help, stdout);
 }
 
+static const option_choice placements[] = {{"rows", 0}, {"planner", 1}, {NULL, 0}};
+
 /* "2,4,8" */
 static asparse_status parse_ranks(const char *list, info_options *o) {
   char text[512];
@@ -40,10 +50,37 @@ static asparse_status parse_ranks(const char *list, info_options *o) {
     int64_t ranks = 0;
     if (o->n_ranks == INFO_MOST_RANKS)
       return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--ranks takes at most %d numbers", INFO_MOST_RANKS);
-    PASS(option_integer("--ranks", item, 1, 1000000, &ranks));
+    PASS(option_integer("--ranks", item, 1, INFO_MOST_PARTS, &ranks));
     o->ranks[o->n_ranks++] = (int)ranks;
   }
   return ASPARSE_OK;
+}
+
+/* "shared", or "2.5e10", or "2.5e10,1e-6" */
+static asparse_status parse_link(const char *text, asparse_link *link) {
+  static const option_choice kinds[] = {{"shared", ASPARSE_LINK_SHARED_MEMORY},
+                                        {"nvlink", ASPARSE_LINK_NVLINK},
+                                        {"infiniband", ASPARSE_LINK_INFINIBAND},
+                                        {NULL, 0}};
+  char *end = NULL;
+  for (const option_choice *kind = kinds; kind->name; kind++) {
+    if (strcmp(text, kind->name) != 0) continue;
+    *link = asparse_link_default((asparse_link_kind)kind->value);
+    return ASPARSE_OK;
+  }
+  *link = (asparse_link){0, strtod(text, &end)};
+  bool right = end > text && isfinite(link->bytes_per_second) && link->bytes_per_second > 0;
+  if (right && *end == ',') {
+    const char *latency = end + 1;
+    link->latency_seconds = strtod(latency, &end);
+    right = end > latency && isfinite(link->latency_seconds) && link->latency_seconds >= 0;
+  }
+  if (right && *end == '\0') return ASPARSE_OK;
+  return ASPARSE_FAIL(
+      ASPARSE_ERR_USAGE,
+      "--link takes shared, nvlink, infiniband, or bytes a second and, after a comma, seconds a message, "
+      "not '%s'",
+      text);
 }
 
 static asparse_status parse_value(int option, const char *text, info_options *o) {
@@ -60,6 +97,11 @@ static asparse_status parse_value(int option, const char *text, info_options *o)
     PASS(option_choose("--partition", text, option_partitions, &choice));
     o->metis = choice == ASPARSE_PARTITION_METIS;
     return ASPARSE_OK;
+  case 'l': return parse_link(text, &o->link);
+  case 'L':
+    PASS(option_choose("--placement", text, placements, &choice));
+    o->row_operands = choice == 0;
+    return ASPARSE_OK;
   default:
     PASS(option_integer("--threads", text, 1, 4096, &number));
     o->threads = (int)number;
@@ -68,15 +110,22 @@ static asparse_status parse_value(int option, const char *text, info_options *o)
 }
 
 asparse_status info_options_parse(int argc, char **argv, info_options *o) {
-  enum { RANKS = 256, SPY, JSON, VERSION };
-  static const struct option table[] = {
-      {"cols", required_argument, NULL, 'c'},    {"precision", required_argument, NULL, 'p'},
-      {"ranks", required_argument, NULL, RANKS}, {"partition", required_argument, NULL, 'P'},
-      {"spy", required_argument, NULL, SPY},     {"json", required_argument, NULL, JSON},
-      {"threads", required_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'},
-      {"version", no_argument, NULL, VERSION},   {NULL, 0, NULL, 0}};
+  enum { RANKS = 256, SPY, JSON, VERSION, DEVICE };
+  static const struct option table[] = {{"cols", required_argument, NULL, 'c'},
+                                        {"precision", required_argument, NULL, 'p'},
+                                        {"ranks", required_argument, NULL, RANKS},
+                                        {"partition", required_argument, NULL, 'P'},
+                                        {"spy", required_argument, NULL, SPY},
+                                        {"json", required_argument, NULL, JSON},
+                                        {"device", no_argument, NULL, DEVICE},
+                                        {"link", required_argument, NULL, 'l'},
+                                        {"placement", required_argument, NULL, 'L'},
+                                        {"threads", required_argument, NULL, 't'},
+                                        {"help", no_argument, NULL, 'h'},
+                                        {"version", no_argument, NULL, VERSION},
+                                        {NULL, 0, NULL, 0}};
   int option;
-  *o = (info_options){.cols = 128, .own_precision = true, .ranks = {2, 4, 8}, .n_ranks = 3};
+  *o = (info_options){.cols = 128, .own_precision = true, .ranks = {2, 4, 8}, .n_ranks = 3, .row_operands = true};
   opterr = 0;
   optind = 1;
   while ((option = getopt_long(argc, argv, ":h", table, NULL)) != -1) {
@@ -84,6 +133,7 @@ asparse_status info_options_parse(int argc, char **argv, info_options *o) {
     case RANKS: PASS(parse_ranks(optarg, o)); break;
     case SPY: o->spy = optarg; break;
     case JSON: o->json = optarg; break;
+    case DEVICE: o->device = true; break;
     case 'h': o->help = true; return ASPARSE_OK;
     case VERSION: o->version = true; return ASPARSE_OK;
     case '?':

@@ -2,9 +2,9 @@
 #ifndef ASPARSE_INFO_OPTIONS_H
 #define ASPARSE_INFO_OPTIONS_H
 
-#include "base/status.h"
+#include "plan/mode_choice.h"
 
-enum { INFO_MOST_RANKS = 32 };
+enum { INFO_MOST_RANKS = 32, INFO_MOST_PARTS = 1 << 16 }; /* numbers of --ranks; the largest of them */
 
 typedef struct info_options {
   const char *matrix;
@@ -12,8 +12,11 @@ typedef struct info_options {
   asparse_dtype precision;
   bool own_precision; /* the matrix's own */
   int ranks[INFO_MOST_RANKS], n_ranks;
-  bool metis;  /* METIS beside contiguous */
-  int threads; /* 0: a fair share of the cores */
+  bool metis;        /* METIS beside contiguous */
+  bool device;       /* times of H200 GPUs instead of this host */
+  asparse_link link; /* bytes_per_second 0: by default */
+  bool row_operands; /* the caller's B and C are row slices, whatever the exchange */
+  int threads;       /* 0: a fair share of the cores */
   const char *json, *spy;
   bool help, version;
 } info_options;

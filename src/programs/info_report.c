@@ -1,24 +1,27 @@
 #include "programs/info_report.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "asparse_config.h"
 
-double info_all_gather_rows(const info_record *r, int ranks) { return (double)(ranks - 1) * (double)r->s.k; }
-
-double info_fraction_of_all_gather(const info_record *r, const exchange_volume *v) {
-  double all = info_all_gather_rows(r, v->ranks);
-  return all > 0 ? (double)v->quality.halo_total / all : 0;
+double info_fraction_of_all_gather(const info_record *r, const exchange_table *t, const exchange_way *way) {
+  const double row_bytes = (double)r->options->cols * r->exchange.shape.b_bytes;
+  const double all = (double)(t->ranks - 1) * (double)r->s.k * row_bytes;
+  return all > 0 ? (double)way->total.bytes_received / all : 0;
 }
 
-double info_megabytes(const info_record *r, double rows) {
-  return 1e-6 * rows * (double)r->options->cols * (double)asparse_dtype_size(r->dtype);
+double info_nnz_imbalance(const asparse_volumes *v) {
+  int64_t most = 0;
+  for (int q = 0; q < v->parts; q++) most = v->part[q].nnz > most ? v->part[q].nnz : most;
+  return v->nnz > 0 ? (double)most * v->parts / (double)v->nnz : 1;
 }
 
 static double per_column(const info_record *r, int height) {
-  return r->s.window_columns[height] > 0 ? (double)r->s.nnz / (double)r->s.window_columns[height] : 0;
+  const int64_t columns = r->s.windows[height].columns;
+  return columns > 0 ? (double)r->s.nnz / (double)columns : 0;
 }
 
 void info_reason(const info_record *r, char *text, size_t size) {
@@ -100,37 +103,76 @@ static void print_fill(const info_record *r) {
 
 static void print_config(const asparse_kernel_config *c) {
   char name[32];
-  snprintf(name, sizeof name, c->unit > 1 ? "%s %d" : "%s", asparse_format_name(c->format), c->unit);
-  printf("    %-8s %10.3f ms", name, 1e3 * c->predicted_seconds);
+  snprintf(name, sizeof name, c->unit > 1 ? "%s %d" : "%s", c->kernel ? c->kernel : asparse_format_name(c->format),
+           c->unit);
+  printf("    %-16s %10.3f ms", name, 1e3 * c->predicted_seconds);
+}
+
+static void print_where(const info_record *r) {
+  if (r->options->device) printf("predicted for an H200");
+  else printf("predicted on this host, %d thread%s", r->rates.threads, r->rates.threads == 1 ? "" : "s");
 }
 
 static void print_advice(const info_record *r) {
   char reason[256];
   info_reason(r, reason, sizeof reason);
-  printf("\n  format for %" PRId64 " dense columns in %s: predicted on this host, %d thread%s\n", r->options->cols,
-         asparse_dtype_name(r->dtype), r->rates.threads, r->rates.threads == 1 ? "" : "s");
+  printf("\n  format for %" PRId64 " dense columns in %s: ", r->options->cols, asparse_dtype_name(r->dtype));
+  print_where(r);
+  printf("\n");
   for (int i = 0; i < r->n_candidates; i++) {
     const asparse_kernel_config *c = &r->candidates[i];
-    bool chosen = c->format == r->chosen.format && c->unit == r->chosen.unit;
+    const bool chosen = c->format == r->chosen.format && c->unit == r->chosen.unit && c->kernel == r->chosen.kernel;
+    if (isinf(c->predicted_seconds)) continue;
     print_config(c);
     if (chosen) printf("  best: %s", reason);
     printf("\n");
   }
 }
 
-static void print_volumes(const info_record *r) {
-  if (r->n_volumes == 0) return;
-  printf("\n  exchange of B rows for %" PRId64 " dense columns in %s (all-gather: every rank receives all of B)\n",
-         r->options->cols, asparse_dtype_name(r->dtype));
-  printf("    ranks  partition   rows received    by one rank   MB by one   of all-gather   entries   cost\n");
-  printf("                        by all ranks        at most     at most                   (largest / mean)\n");
-  for (int i = 0; i < r->n_volumes; i++) {
-    const exchange_volume *v = &r->volumes[i];
-    printf("    %5d  %-10s %14" PRId64 " %14" PRId64 " %11.3f %13.2f %% %9.2f %6.2f\n", v->ranks,
-           v->method == ASPARSE_PARTITION_METIS ? "metis" : "contiguous", v->quality.halo_total, v->quality.halo_max,
-           info_megabytes(r, (double)v->quality.halo_max), 100 * info_fraction_of_all_gather(r, v),
-           v->quality.nnz_imbalance, v->quality.imbalance);
+/* Of grids only the fastest is shown. */
+static bool is_shown(const exchange_table *t, int i) {
+  if (t->candidates[i].mode != ASPARSE_MODE_GRID) return true;
+  for (int j = 0; j < t->n_ways; j++) {
+    if (t->candidates[j].mode != ASPARSE_MODE_GRID || j == i) continue;
+    const double other = t->candidates[j].predicted_seconds, own = t->candidates[i].predicted_seconds;
+    if (other < own || (other == own && j < i)) return false;
   }
+  return true;
+}
+
+static void print_way(const info_record *r, const exchange_table *t, int i) {
+  const asparse_mode_candidate *c = &t->candidates[i];
+  const exchange_way *way = &t->ways[i];
+  char name[48];
+  snprintf(name, sizeof name, c->mode == ASPARSE_MODE_GRID ? "%s %d × %d" : "%s", asparse_mode_name(c->mode),
+           c->volumes->parts, c->pn);
+  /* × is one column wide and two bytes long. */
+  printf("    %c %-*s %12.3f %12.3f %10.2f %% %9" PRId64 " %12.3f %12.3f%s\n", i == t->best ? '*' : ' ',
+         c->mode == ASPARSE_MODE_GRID ? 17 : 16, name, 1e-6 * (double)way->largest.bytes_received,
+         1e-6 * (double)way->total.bytes_received, 100 * info_fraction_of_all_gather(r, t, way), way->largest.messages,
+         r->options->row_operands ? 1e-6 * (double)way->largest.layout_bytes : 0, 1e3 * c->predicted_seconds,
+         way->exact ? "" : "  at most: too many entries to count covers");
+}
+
+static void print_exchange(const info_record *r) {
+  printf("\n  exchange of B for %" PRId64 " dense columns in %s, for one multiplication: ", r->options->cols,
+         asparse_dtype_name(r->dtype));
+  print_where(r);
+  printf(" a rank\n    messages and MB to one: received by the rank with most; *: least time; layout: %s\n",
+         r->options->row_operands ? "MB to bring row slices of B to blocks of columns, and C back"
+                                  : "none, operands already lie as they are multiplied");
+  for (int i = 0; i < r->exchange.n_tables; i++) {
+    const exchange_table *t = &r->exchange.tables[i];
+    const asparse_volumes *v = t->counts->volumes;
+    printf("\n  %d rank%s, %s: largest / mean entries %.2f, cost %.2f; link %.3g GB/s, %.2g µs a message\n", t->ranks,
+           t->ranks == 1 ? "" : "s", v->method == ASPARSE_PARTITION_METIS ? "metis" : "contiguous",
+           info_nnz_imbalance(v), v->imbalance, 1e-9 * t->link.bytes_per_second, 1e6 * t->link.latency_seconds);
+    printf("      exchange           MB to one    MB to all  all-gather   messages    layout MB predicted ms\n");
+    for (int w = 0; w < t->n_ways; w++) {
+      if (is_shown(t, w)) print_way(r, t, w);
+    }
+  }
+  if (r->exchange.metis_skipped[0]) printf("\n  without metis: %s\n", r->exchange.metis_skipped);
 }
 
 void info_report_print(const info_record *r) {
@@ -138,5 +180,5 @@ void info_report_print(const info_record *r) {
   print_matrix(r);
   print_fill(r);
   print_advice(r);
-  print_volumes(r);
+  print_exchange(r);
 }

@@ -4,19 +4,8 @@
 
 #include "io/io.h"
 #include "kernels/kernels.h"
-#include "partition/partition.h"
-#include "programs/info_options.h"
+#include "programs/info_exchange.h"
 #include "programs/structure.h"
-
-/* What ranks would exchange under one partition. */
-typedef struct exchange_volume {
-  int ranks;
-  asparse_partition_method method;
-  asparse_partition_quality quality;
-  double seconds; /* of the partitioning, on the ranks of this run */
-} exchange_volume;
-
-enum { INFO_CANDIDATES = 8 };
 
 typedef struct info_record {
   const info_options *options;
@@ -25,10 +14,9 @@ typedef struct info_record {
   int64_t n_duplicates, n_inexact;
   structure s;
   asparse_host_rates rates; /* rank 0 only, as are the next three */
-  asparse_kernel_config chosen, candidates[INFO_CANDIDATES];
+  asparse_kernel_config chosen, candidates[ASPARSE_DEVICE_CANDIDATES];
   int n_candidates;
-  exchange_volume volumes[2 * INFO_MOST_RANKS];
-  int n_volumes;
+  info_exchange exchange;
 } info_record;
 
 /* Local: to standard output. */
@@ -36,11 +24,10 @@ void info_report_print(const info_record *r);
 /* Collective; rank 0 writes to r->options->json. */
 asparse_status info_report_json(asparse_comm *comm, const info_record *r);
 
-/* B rows every rank together would receive if each received all of B, and a volume as part of it. */
-double info_all_gather_rows(const info_record *r, int ranks);
-double info_fraction_of_all_gather(const info_record *r, const exchange_volume *v);
-/* Megabytes (10^6) of that many B rows. */
-double info_megabytes(const info_record *r, double rows);
+/* What all ranks of a table receive in one way, as part of what they would if each received all of B. */
+double info_fraction_of_all_gather(const info_record *r, const exchange_table *t, const exchange_way *way);
+/* Largest / mean entries of a part. */
+double info_nnz_imbalance(const asparse_volumes *v);
 /* Why the chosen format is recommended: one sentence. */
 void info_reason(const info_record *r, char *text, size_t size);
 

@@ -110,6 +110,17 @@ static int64_t sum(const int64_t *values, int64_t n) {
   return total;
 }
 
+static asparse_window_counts count_windows(const int64_t *distinct, int64_t n) {
+  asparse_window_counts counts = {0};
+  for (int64_t w = 0; w < n; w++) {
+    const int64_t padded = (distinct[w] + ASPARSE_TILE_COLUMNS - 1) / ASPARSE_TILE_COLUMNS * ASPARSE_TILE_COLUMNS;
+    counts.columns += distinct[w];
+    counts.padded += padded;
+    if (distinct[w] > counts.widest) counts.widest = distinct[w];
+  }
+  return counts;
+}
+
 /* Local. Sums over this rank's windows and blocks. */
 static asparse_status count_units(const asparse_csr *a, structure *s) {
   asparse_status status = ASPARSE_OK;
@@ -118,7 +129,7 @@ static asparse_status count_units(const asparse_csr *a, structure *s) {
   for (int i = 0; i < STRUCTURE_HEIGHTS; i++) {
     int32_t h = structure_heights[i];
     TRY(asparse_slab_units_count(a, h, 0, distinct));
-    s->window_columns[i] = sum(distinct, (a->n_rows + h - 1) / h);
+    s->windows[i] = count_windows(distinct, (a->n_rows + h - 1) / h);
   }
   for (int i = 0; i < STRUCTURE_SIZES; i++) {
     int32_t r = structure_sizes[i];
@@ -130,6 +141,21 @@ cleanup:
   return status;
 }
 
+/* Collective. This rank's counts to those of all ranks. */
+static asparse_status add_windows(asparse_comm *comm, asparse_window_counts *windows) {
+  int64_t sums[2 * STRUCTURE_HEIGHTS], widest[STRUCTURE_HEIGHTS];
+  for (int i = 0; i < STRUCTURE_HEIGHTS; i++) {
+    sums[2 * i] = windows[i].columns;
+    sums[2 * i + 1] = windows[i].padded;
+    widest[i] = windows[i].widest;
+  }
+  PASS(asparse_comm_sum(comm, sums, 2 * STRUCTURE_HEIGHTS));
+  PASS(asparse_comm_max(comm, widest, STRUCTURE_HEIGHTS));
+  for (int i = 0; i < STRUCTURE_HEIGHTS; i++)
+    windows[i] = (asparse_window_counts){sums[2 * i], sums[2 * i + 1], widest[i]};
+  return ASPARSE_OK;
+}
+
 asparse_status structure_measure(asparse_comm *comm, const asparse_csr *slab, structure *s) {
   asparse_status status = ASPARSE_OK;
   mirror found = {0};
@@ -137,7 +163,7 @@ asparse_status structure_measure(asparse_comm *comm, const asparse_csr *slab, st
   TRY(measure_degrees(comm, NULL, slab->row_ptr, slab->n_rows, slab->m, slab->nnz, &s->rows));
   TRY(measure_distance(comm, slab, s));
   TRY(asparse_comm_agree(comm, count_units(slab, s)));
-  TRY(asparse_comm_sum(comm, s->window_columns, STRUCTURE_HEIGHTS));
+  TRY(add_windows(comm, s->windows));
   TRY(asparse_comm_sum(comm, s->blocks, STRUCTURE_SIZES));
   TRY(mirror_measure(comm, slab, &found));
   TRY(measure_degrees(comm, found.column_counts, NULL, found.n_columns, slab->k, slab->nnz, &s->columns));
@@ -152,7 +178,7 @@ cleanup:
 bool structure_pattern_symmetric(const structure *s) { return s->m == s->k && s->mirrored == s->nnz - s->diagonal; }
 
 double structure_window_fill(const structure *s, int height) {
-  int64_t stored = s->window_columns[height] * structure_heights[height];
+  int64_t stored = s->windows[height].columns * structure_heights[height];
   return stored > 0 ? (double)s->nnz / (double)stored : 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/comm.h"
 #include "base/csr.h"
+#include "base/shard.h"
 
 enum { STRUCTURE_HEIGHTS = 4, STRUCTURE_SIZES = 3 };
 extern const int32_t structure_heights[STRUCTURE_HEIGHTS]; /* 8, 16, 32, 64 */
@@ -23,8 +24,8 @@ typedef struct structure {
   double mean_distance;    /* mean |i - j| */
   int64_t mirrored;        /* off-diagonal entries (i, j) for which (j, i) is stored as well; 0 unless square */
   int64_t equal, opposite; /* … with a(i,j) = a(j,i); with a(i,j) = -a(j,i) */
-  int64_t window_columns[STRUCTURE_HEIGHTS]; /* Σ over windows of distinct columns */
-  int64_t blocks[STRUCTURE_SIZES];           /* non-empty blocks */
+  asparse_window_counts windows[STRUCTURE_HEIGHTS];
+  int64_t blocks[STRUCTURE_SIZES]; /* non-empty blocks */
 } structure;
 
 /* Collective. *slab is replaced by one whose cuts are multiples of 64 rows, so that no window or block row is
