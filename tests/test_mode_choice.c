@@ -124,8 +124,12 @@ static void choices(void **unused) {
   assert_int_equal(c.best, ASPARSE_MODE_COLUMNS);
   choose(&c, 10, 10, 0.9, far, false); /* messages cost more than anything: none where operands lie as planned */
   assert_int_equal(c.best, ASPARSE_MODE_COLUMNS);
-  const asparse_profile whole = whole_profile(); /* of equals the first */
+  const asparse_profile whole = whole_profile();
   const asparse_mode_compute compute = {&whole, &rates};
+  choose(&c, 3000, 2980, 0.1, slow, true); /* what covers save is not worth them */
+  asparse_mode_candidate simpler[2] = {c.candidates[1], c.candidates[4]};
+  assert_int_equal(asparse_mode_choose(simpler, 2, &compute, &slow, &shape, true), 0);
+  assert_true(simpler[1].predicted_seconds < simpler[0].predicted_seconds);
   choose(&c, 4096, 4096, 0.06, slow, true);
   assert_int_equal(asparse_mode_choose(c.candidates, 2, &compute, &slow, &shape, true), 0);
   assert_true(c.candidates[0].predicted_seconds == c.candidates[1].predicted_seconds);

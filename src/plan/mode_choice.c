@@ -13,7 +13,10 @@ asparse_link asparse_link_default(asparse_link_kind kind) {
   }
 }
 
-/* count · part / whole */
+/* What a way must save to be worth more than a simpler one: less than the model can tell. */
+static const double WORTH = 0.02;
+
+/* A fraction of a count, rounded up. */
 static int64_t share(int64_t count, double fraction) { return (int64_t)ceil((double)count * fraction); }
 
 static asparse_window_counts share_windows(const asparse_window_counts *w, double fraction) {
@@ -77,7 +80,7 @@ int asparse_mode_choose(asparse_mode_candidate *candidates, int count, const asp
   int best = 0;
   for (int i = 0; i < count; i++) {
     predict(&candidates[i], compute, link, shape, row_operands);
-    if (candidates[i].predicted_seconds < candidates[best].predicted_seconds) best = i;
+    if (candidates[i].predicted_seconds < (1 - WORTH) * candidates[best].predicted_seconds) best = i;
   }
   return best;
 }

@@ -40,7 +40,8 @@ typedef struct asparse_mode_candidate {
 double asparse_mode_part_seconds(const asparse_volumes *volumes, const asparse_mode_compute *compute, int i,
                                  int64_t columns);
 
-/* Fills the predictions; returns the candidate of least predicted time, the first of equals. With r over ranks,
+/* Fills the predictions; returns the candidate of least predicted time, where a later one must be 2 % faster than those
+ * before it: simple ones come first. With r over ranks,
  *
  *   predicted = max_r ( layout(r) + max(own(r), exchange(r)) + compute(r) - own(r) )
  *   compute   = asparse_mode_part_seconds; own = compute · entries in own columns / entries, which need not wait

@@ -158,7 +158,7 @@ static void print_exchange(const info_record *r) {
   printf("\n  exchange of B for %" PRId64 " dense columns in %s, for one multiplication: ", r->options->cols,
          asparse_dtype_name(r->dtype));
   print_where(r);
-  printf(" a rank\n    messages and MB to one: received by the rank with most; *: least time; layout: %s\n",
+  printf(" a rank\n    messages and MB to one: received by the rank with most; *: best; layout: %s\n",
          r->options->row_operands ? "MB to bring row slices of B to blocks of columns, and C back"
                                   : "none, operands already lie as they are multiplied");
   for (int i = 0; i < r->exchange.n_tables; i++) {
