@@ -36,8 +36,9 @@ asparse_status asparse_partition_metis(asparse_comm *comm, const asparse_csr *a,
 void asparse_partition_destroy(asparse_partition **partition);
 
 /* Predicted cost of each row of the slab, in picoseconds for n dense columns (at most 1024 are counted): the
- * padded shard's work (own share of its window's columns), the C row written. cost [a->n_rows]. Local. */
-asparse_status asparse_partition_row_cost(const asparse_csr *a, int64_t n, int64_t *cost);
+ * padded shard's work (own share of its window's columns), the C row written; whatever the slabs. cost [a->n_rows].
+ * Collective. */
+asparse_status asparse_partition_row_cost(asparse_comm *comm, const asparse_csr *a, int64_t n, int64_t *cost);
 
 /* One part's entries of A, and the rows of B it and the others send each other when everyone receives just what its
  * columns use. */

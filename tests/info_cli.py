@@ -224,6 +224,27 @@ def check_known_covers(checks, folder):
         checks.that(rows["rows_total"] >= n // 4 + 3, f"arrow: {rows}")
 
 
+def check_against_runs(checks, folder, have_metis):
+    """What 1 rank says of 3 and 4 is what 3 and 4 ranks count when they multiply."""
+    path = folder / "run.h5"
+    square = sp.random(401, 401, 0.02, format="csr", random_state=rng) + sp.identity(401)
+    for a in (sp.csr_matrix(square), sp.random(210, 333, 0.03, format="csr", random_state=rng)):
+        write_csr(path, a)
+        for partition in ["contiguous"] + ["metis"] * (have_metis and a.shape[0] == a.shape[1]):
+            said_before = run("asparse_info", path, "--json", "-", "--cols", 9, "--ranks", "3,4", "--partition", partition)
+            tables = [t for t in json.loads(said_before.stdout)["exchange"] if t["partition"] == partition]
+            for table in tables:
+                for mode in ("rows", "replicate"):
+                    result = run("asparse_solve", path, "--json", "-", "-q", "--cols", 9, "--exchange", mode,
+                                 "--partition", partition, ranks=table["ranks"])
+                    counted, way = json.loads(result.stdout)["per_rank"], ways(table)[mode, table["ranks"], 1]
+                    for name in ("received", "sent"):
+                        largest = counted[f"bytes_{name}"]["max"]
+                        checks.that(largest == way[f"bytes_{name}_max"], f"{partition}: {counted}, {way}")
+                    checks.that(counted["bytes_received"]["sum"] == way["bytes_received_total"],
+                                f"{partition}: {counted}, {way}")
+
+
 def check_links(checks, folder):
     """A slower link takes longer; on a GPU less; operands in place need no layout."""
     path = folder / "links.h5"
@@ -333,6 +354,7 @@ def test():
         check_numbers(checks, folder, have_metis)
         check_known_halos(checks, folder)
         check_known_covers(checks, folder)
+        check_against_runs(checks, folder, have_metis)
         check_links(checks, folder)
         check_picture(checks, folder)
         check_command_line(checks, folder)

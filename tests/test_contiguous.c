@@ -176,17 +176,56 @@ static void test_row_cost(void **state) {
   uint64_t seed = 3;
   asparse_csr *a = test_whole(&seed, 64, 300, 10, 40);
   int64_t cost[64], wide[64];
-  assert_int_equal(asparse_partition_row_cost(a, 128, cost), ASPARSE_OK);
-  assert_int_equal(asparse_partition_row_cost(a, 256, wide), ASPARSE_OK);
+  assert_int_equal(asparse_partition_row_cost(test_self, a, 128, cost), ASPARSE_OK);
+  assert_int_equal(asparse_partition_row_cost(test_self, a, 256, wide), ASPARSE_OK);
   for (int i = 0; i < 64; i++) {
     assert_true(cost[i] > 0 && cost[i] <= cost[40]);
     assert_true(wide[i] >= 2 * cost[i] - 1 && wide[i] <= 2 * cost[i] + 2);
   }
   asparse_csr_destroy(&a);
   a = test_whole(&seed, 17, 5, 1000000, -1);
-  assert_int_equal(asparse_partition_row_cost(a, 1, cost), ASPARSE_OK);
+  assert_int_equal(asparse_partition_row_cost(test_self, a, 1, cost), ASPARSE_OK);
   for (int i = 0; i < 17; i++) assert_true(cost[i] > 0 && cost[i] == cost[0]);
   asparse_csr_destroy(&a);
+}
+
+/* Windows that slabs cut cost what they cost whole. */
+static void test_row_cost_on_any_ranks(void **state) {
+  (void)state;
+  uint64_t seed = 4;
+  for (int trial = 0; trial < 100; trial++) {
+    const int64_t m = 1 + test_random(&seed, 100), k = 1 + test_random(&seed, 80);
+    asparse_csr *whole = test_whole(&seed, m, k, 1 + test_random(&seed, 40), test_random(&seed, m));
+    asparse_csr *slab = test_slab(whole, test_comm, &seed);
+    int64_t cost[100], wanted[100];
+    assert_int_equal(asparse_partition_row_cost(test_self, whole, 128, wanted), ASPARSE_OK);
+    assert_int_equal(asparse_partition_row_cost(test_comm, slab, 128, cost), ASPARSE_OK);
+    assert_memory_equal(cost, wanted + slab->row_begin, (size_t)slab->n_rows * sizeof *cost);
+    asparse_csr_destroy(&slab);
+    asparse_csr_destroy(&whole);
+  }
+}
+
+static void test_row_cost_allocation_failure(void **state) {
+  (void)state;
+  uint64_t seed = 5;
+  asparse_csr *whole = test_whole(&seed, 90, 90, 4, -1), *slab = test_slab(whole, test_comm, &seed);
+  const int64_t live = asparse_memory_live_blocks();
+  int64_t cost[90], failures = 0;
+  for (int n = 1; n <= 40; n++) {
+    asparse_memory_fail_at(test_comm->rank == n % test_comm->size ? n : 0);
+    asparse_status status = asparse_partition_row_cost(test_comm, slab, 128, cost);
+    asparse_memory_fail_at(0);
+    int64_t same = status;
+    assert_int_equal(asparse_comm_max(test_comm, &same, 1), ASPARSE_OK);
+    assert_int_equal(same, status);
+    failures += status != ASPARSE_OK;
+    assert_int_equal(asparse_memory_live_blocks(), live);
+    asparse_error_clear();
+  }
+  assert_true(failures >= 6 && failures < 40);
+  asparse_csr_destroy(&whole);
+  asparse_csr_destroy(&slab);
 }
 
 static int run(void) {
@@ -197,6 +236,8 @@ static int run(void) {
       cmocka_unit_test(test_wrong_arguments),
       cmocka_unit_test(test_allocation_failure),
       cmocka_unit_test(test_row_cost),
+      cmocka_unit_test(test_row_cost_on_any_ranks),
+      cmocka_unit_test(test_row_cost_allocation_failure),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

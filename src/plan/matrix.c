@@ -128,8 +128,8 @@ asparse_status asparse_matrix_partition(asparse_comm *comm, const asparse_csr *s
                                         int64_t n, int parts, asparse_partition **partition) {
   asparse_status status = ASPARSE_OK;
   int64_t *cost = asparse_malloc(slab->n_rows, sizeof *cost, "row costs");
-  status = cost ? asparse_partition_row_cost(slab, n, cost) : ASPARSE_ERR_MEMORY;
-  TRY(asparse_comm_agree(comm, status));
+  TRY(asparse_comm_agree(comm, cost ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
+  TRY(asparse_partition_row_cost(comm, slab, n, cost));
   TRY(method == ASPARSE_PARTITION_METIS ? asparse_partition_metis(comm, slab, cost, parts, partition)
                                         : asparse_partition_contiguous(comm, slab, cost, parts, partition));
 cleanup:

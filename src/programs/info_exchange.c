@@ -68,8 +68,8 @@ asparse_status info_exchange_count(asparse_comm *comm, const asparse_csr *slab, 
   *x = (info_exchange){
       .shape = {o->cols, (int)asparse_dtype_size(dtype), (int)asparse_dtype_size(asparse_dtype_result(dtype))}};
   x->counts = asparse_calloc(2 * (int64_t)most, sizeof *x->counts, "counts of exchanges");
-  status = cost && x->counts ? asparse_partition_row_cost(slab, o->cols, cost) : ASPARSE_ERR_MEMORY;
-  TRY(asparse_comm_agree(comm, status));
+  TRY(asparse_comm_agree(comm, cost && x->counts ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
+  TRY(asparse_partition_row_cost(comm, slab, o->cols, cost));
   TRY(count_method(comm, slab, cost, o, ASPARSE_PARTITION_CONTIGUOUS, x));
   if (o->metis) TRY(count_method(comm, slab, cost, o, ASPARSE_PARTITION_METIS, x));
 cleanup:
