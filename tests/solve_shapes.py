@@ -4,7 +4,7 @@ import json
 import numpy as np
 import scipy.sparse as sp
 
-from asparse_testing import Checks, Folder, OK, agrees, main, read_dense, run, said, write_csr
+from asparse_testing import Checks, Folder, OK, USAGE, agrees, main, read_dense, run, said, write_csr
 
 rng = np.random.default_rng(20261130)
 
@@ -72,6 +72,9 @@ def check_run(checks, folder, name, matrix, n, ranks, extra, precision, b=None):
     record = json.loads(result.stdout)
     checks.that(record["verification"]["passed"], f"{label}: verification {record['verification']}")
     checks.that(record["ranks"] == ranks, f"{label}: {record['ranks']} ranks reported")
+    if "--grid" in extra:
+        grid = f"{record['choices']['grid_rows']}x{record['choices']['grid_columns']}"
+        checks.that(grid == extra[extra.index("--grid") + 1], f"{label}: {record['choices']}")
     summed = matrix.copy()
     summed.sum_duplicates()
     checks.that(record["matrix"]["nnz"] == summed.nnz, f"{label}: nnz {record['matrix']['nnz']} != {summed.nnz}")
@@ -93,6 +96,27 @@ def every_shape(checks, folder):
             extra, precision = options_for(index)
             check_run(checks, folder, name, matrix, n, ranks, extra, precision)
             index += 1
+
+
+def grids(checks, folder):
+    """Parts of A by blocks of columns: random B, B of the file, METIS, and a file that several ranks share by rows."""
+    matrix, square = random_csr(170, 90, 0.06), random_csr(150, 150, 0.05)
+    has_metis = "METIS" in run("asparse_solve", "--version").stdout
+    index = 0
+    for ranks, shape in ((2, "1x2"), (3, "3x1"), (4, "2x2"), (6, "2x3"), (8, "2x4"), (8, "1x8")):
+        for placement in ("planner", "rows"):
+            exchange = ("auto", "rows", "replicate", "grid")[index % 4]
+            extra = ["--grid", shape, "--placement", placement, "--exchange", exchange]
+            check_run(checks, folder, "grid", matrix, 67, ranks, extra, ("fp64", "fp32", "bf16")[index % 3])
+            if has_metis and ranks < 5:
+                check_run(checks, folder, "grid, metis", square, 33, ranks, [*extra, "--partition", "metis"], "fp64")
+            index += 1
+    for placement in ("planner", "rows"):
+        check_run(checks, folder, "columns", matrix, 50, 3, ["--exchange", "columns", "--placement", placement], "fp64")
+    for extra, ranks in ((["--exchange", "grid"], 2), (["--grid", "2x3"], 4), (["--grid", "2by2"], 4),
+                         (["--exchange", "columns", "--grid", "2x2"], 4), (["--exchange", "columns", "--cols", 3], 4)):
+        result = run("asparse_solve", folder / "a.h5", *extra, ranks=ranks)
+        checks.that(result.returncode == USAGE, f"{extra}: {said(result)}")
 
 
 def special_values(checks, folder):
@@ -128,24 +152,27 @@ def repeatable(checks, folder):
     path = folder / "a.h5"
     matrix = random_csr(400, 400, 0.03)
     write_csr(path, matrix)
-    outputs = {}
-    for ranks in (1, 2, 3, 8):
+    first = None
+    for ranks, extra in ((1, ()), (2, ()), (3, ()), (8, ()), (3, ("--exchange", "columns")), (8, ("--grid", "4x2"))):
+        outputs = []
         for attempt in range(2):
-            out = folder / f"c{ranks}.{attempt}.h5"
-            result = run("asparse_solve", path, "-o", out, "--cols", 33, "-q", ranks=ranks)
+            out = folder / f"c{attempt}.h5"
+            result = run("asparse_solve", path, "-o", out, "--cols", 33, "-q", *extra, ranks=ranks)
             checks.that(result.returncode == OK, said(result))
             checks.that(result.stdout == "", f"--quiet printed {result.stdout}")
-            outputs[ranks, attempt] = read_dense(out)
-        same = np.array_equal(outputs[ranks, 0].view(np.uint64), outputs[ranks, 1].view(np.uint64))
-        checks.that(same, f"two runs at p={ranks} differ")
-        close = np.allclose(outputs[ranks, 0], outputs[1, 0], rtol=1e-12, atol=1e-12)
-        checks.that(close, f"p={ranks} and p=1 multiply different B")
+            outputs.append(read_dense(out))
+        first = outputs[0] if first is None else first
+        same = np.array_equal(outputs[0].view(np.uint64), outputs[1].view(np.uint64))
+        checks.that(same, f"two runs at p={ranks} {extra} differ")
+        close = np.allclose(outputs[0], first, rtol=1e-12, atol=1e-12)
+        checks.that(close, f"p={ranks} {extra} and p=1 multiply different B")
 
 
 def test():
     checks = Checks()
     with Folder() as folder:
         every_shape(checks, folder)
+        grids(checks, folder)
         special_values(checks, folder)
         metis(checks, folder)
         repeatable(checks, folder)

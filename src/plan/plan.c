@@ -19,6 +19,7 @@ static asparse_status choose_exchange(asparse_plan *plan, asparse_exchange_mode 
   const asparse_matrix *a = plan->matrix;
   int64_t rows[2] = {a->part.n_halo, a->k - a->part.k_local}; /* needed, all */
   TRY(asparse_comm_sum(a->comm, rows, 2));
+  if (wanted == ASPARSE_EXCHANGE_COLUMNS || wanted == ASPARSE_EXCHANGE_GRID) wanted = ASPARSE_EXCHANGE_AUTO;
   plan->exchange = wanted;
   if (wanted == ASPARSE_EXCHANGE_AUTO && a->ready.format != ASPARSE_FORMAT_AUTO)
     plan->exchange = ASPARSE_EXCHANGE_ROWS; /* what saved shards are numbered for */
@@ -35,7 +36,7 @@ static asparse_status number_offd(asparse_plan *plan) {
   asparse_status status = ASPARSE_OK;
   const asparse_matrix *a = plan->matrix;
   const asparse_local_csr *offd = a->part.offd;
-  int64_t begin = a->col_starts[a->comm->rank], nnz = offd->row_ptr[offd->m];
+  int64_t begin = a->col_starts[a->grid.column_comm->rank], nnz = offd->row_ptr[offd->m];
   ALLOC_ZERO(plan->offd, 1);
   *plan->offd = *offd;
   if (plan->exchange == ASPARSE_EXCHANGE_ROWS) return ASPARSE_OK;
@@ -89,8 +90,9 @@ static asparse_status choose_shards(asparse_plan *plan, const asparse_options *o
   const asparse_space space = plan->engine->backend->space;
   asparse_clustered diag_rows = {0}, offd_rows = {0};
   const bool on_device = space == ASPARSE_SPACE_DEVICE;
-  TRY(asparse_choice_make(a->comm, a->part.diag, plan->n, space, options, on_device ? &diag_rows : NULL, diag));
-  TRY(asparse_choice_make(a->comm, plan->offd, plan->n, space, options, on_device ? &offd_rows : NULL, offd));
+  const int64_t n = asparse_grid_column_start(plan->n_global, a->grid.columns, 1); /* the widest block */
+  TRY(asparse_choice_make(a->comm, a->part.diag, n, space, options, on_device ? &diag_rows : NULL, diag));
+  TRY(asparse_choice_make(a->comm, plan->offd, n, space, options, on_device ? &offd_rows : NULL, offd));
   status = build_shard(a->part.diag, &diag_rows, diag, &plan->diag_shard);
   if (status == ASPARSE_OK) status = build_shard(plan->offd, &offd_rows, offd, &plan->offd_shard);
   TRY(asparse_comm_agree(a->comm, status));
@@ -133,10 +135,17 @@ static asparse_status plan_start(asparse_matrix *a, const asparse_options *optio
   TRY_THAT(n > 0, ASPARSE_ERR_USAGE, "B has %lld columns; at least 1 is needed", (long long)n);
   TRY_THAT(a->part.diag, ASPARSE_ERR_USAGE,
            "this matrix gave up its CSR to an earlier plan; create that with keep_csr");
+  TRY(asparse_grid_check(&a->grid, options));
+  TRY_THAT(n >= a->grid.columns, ASPARSE_ERR_USAGE,
+           "B has %lld columns; blocks of them for %d ranks would be empty, so use fewer ranks or another exchange",
+           (long long)n, a->grid.columns);
   ALLOC_ZERO(plan, 1);
   *out = plan;
   plan->matrix = a;
-  plan->n = n;
+  const int block = a->grid.row_comm ? a->grid.row_comm->rank : 0;
+  plan->n_global = n;
+  plan->column_begin = asparse_grid_column_start(n, a->grid.columns, block);
+  plan->n = asparse_grid_column_start(n, a->grid.columns, block + 1) - plan->column_begin;
   plan->c_dtype = options->bf16_result ? ASPARSE_BF16 : asparse_dtype_result(a->dtype);
   TRY_THAT(!options->bf16_result || a->dtype == ASPARSE_BF16, ASPARSE_ERR_USAGE,
            "C in bf16 goes with A and B in bf16; these are %s", asparse_dtype_name(a->dtype));
@@ -157,6 +166,7 @@ static asparse_status open_engine(asparse_plan *plan, const asparse_options *opt
   }
   TRY(asparse_comm_agree(comm, status));
   TRY(asparse_transport_open(comm, plan->engine, options->comm));
+  plan->matrix->grid.column_comm->kind = comm->kind;
 cleanup:
   return status;
 }
@@ -168,6 +178,8 @@ static void fill_stats(asparse_plan *plan) {
   stats->device = plan->engine->backend->device_name(plan->engine);
   stats->exchange = plan->exchange;
   stats->transport = asparse_halo_transport(plan->halo);
+  stats->grid_rows = plan->matrix->grid.rows;
+  stats->grid_columns = plan->matrix->grid.columns;
   stats->format = plan->diag_shard->format;
   stats->offd_format = plan->offd_shard->format;
   stats->unit = asparse_shard_row_unit(plan->diag_shard);
@@ -182,6 +194,9 @@ static void fill_stats(asparse_plan *plan) {
   stats->halo_rows = plan->halo->n_rows;
   stats->bytes_sent = plan->halo->bytes_sent;
   stats->bytes_received = plan->halo->bytes_received;
+  if (!plan->b_layout) return;
+  stats->layout_bytes_sent = plan->b_layout->slice_bytes + plan->c_layout->block_bytes;
+  stats->layout_bytes_received = plan->b_layout->block_bytes + plan->c_layout->slice_bytes;
 }
 
 /* Frees the CSR that stands beside padded shards. */
@@ -194,6 +209,28 @@ static void drop_csr(asparse_plan *plan) {
   FREE(plan->offd);
 }
 
+/* Rows of B wanted from the ranks with the same block of columns. Collective. */
+static asparse_status create_halo(asparse_plan *plan) {
+  const asparse_matrix *a = plan->matrix;
+  const bool all = plan->exchange == ASPARSE_EXCHANGE_REPLICATE;
+  return asparse_comm_agree(a->comm, asparse_halo_create(a->grid.column_comm, plan->engine, a->col_starts,
+                                                         all ? NULL : a->part.col_map_offd, a->part.n_halo, plan->n,
+                                                         a->dtype, &plan->halo));
+}
+
+/* What operands that are rows need to become blocks of columns. Collective. */
+static asparse_status create_layouts(asparse_plan *plan) {
+  asparse_status status = ASPARSE_OK;
+  const asparse_part *part = &plan->matrix->part;
+  TRY(asparse_plan_layout_of_b(plan, &plan->b_layout));
+  TRY(asparse_plan_layout_of_c(plan, &plan->c_layout));
+  status = asparse_dense_create(&plan->b_block, part->k_local, plan->n, plan->matrix->dtype);
+  if (status == ASPARSE_OK) status = asparse_dense_create(&plan->c_block, part->m_local, plan->n, plan->c_dtype);
+  TRY(asparse_comm_agree(plan->matrix->comm, status));
+cleanup:
+  return status;
+}
+
 asparse_status asparse_plan_create(asparse_matrix *a, const asparse_options *options, int64_t n, asparse_plan **out) {
   asparse_status status = ASPARSE_OK;
   asparse_plan *plan = NULL;
@@ -203,9 +240,8 @@ asparse_status asparse_plan_create(asparse_matrix *a, const asparse_options *opt
   TRY(choose_exchange(plan, options->exchange));
   TRY(asparse_comm_agree(a->comm, number_offd(plan)));
   TRY(build_shards(plan, options));
-  bool all = plan->exchange == ASPARSE_EXCHANGE_REPLICATE;
-  TRY(asparse_halo_create(a->comm, plan->engine, a->col_starts, all ? NULL : a->part.col_map_offd, a->part.n_halo, n,
-                          a->dtype, &plan->halo));
+  TRY(create_halo(plan));
+  if (a->grid.columns > 1 && options->operands == ASPARSE_PLACEMENT_ROWS) TRY(create_layouts(plan));
   const bool in_pieces = a->comm->size > 1 && plan->engine->backend->space == ASPARSE_SPACE_HOST;
   plan->chunk_units = asparse_shard_units(plan->diag_shard) / (in_pieces ? PROGRESS_PIECES : 1) + 1;
   TRY(asparse_comm_agree(a->comm, plan->engine->backend->wait(plan->engine)));
@@ -233,24 +269,31 @@ void asparse_plan_destroy(asparse_plan **plan) {
   if (p->offd && p->offd_owns_columns) asparse_free(p->offd->col_idx);
   asparse_free(p->offd);
   asparse_halo_destroy(&p->halo);
+  asparse_layout_destroy(&p->b_layout);
+  asparse_layout_destroy(&p->c_layout);
+  asparse_dense_destroy(&p->b_block);
+  asparse_dense_destroy(&p->c_block);
   asparse_engine_close(&p->engine);
   FREE(*plan);
 }
 
+static asparse_status check_shape(const char *name, const asparse_dense *x, asparse_extent e, asparse_dtype dtype) {
+  if (x->m == e.m && x->n == e.n && x->ld >= x->n && x->dtype == dtype) return ASPARSE_OK;
+  return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "%s is %lld × %lld (ld %lld, %s) on this rank; the plan needs %lld × %lld %s",
+                      name, (long long)x->m, (long long)x->n, (long long)x->ld, asparse_dtype_name(x->dtype),
+                      (long long)e.m, (long long)e.n, asparse_dtype_name(dtype));
+}
+
 static asparse_status check_operands(const asparse_plan *plan, const asparse_dense *b, const asparse_dense *c) {
   asparse_status status = ASPARSE_OK;
-  const asparse_part *part = &plan->matrix->part;
+  const asparse_placement placement = asparse_plan_placement(plan);
   const bool on_device = b->space == ASPARSE_SPACE_DEVICE || c->space == ASPARSE_SPACE_DEVICE;
   TRY_THAT(!on_device || plan->engine->backend->space == ASPARSE_SPACE_DEVICE, ASPARSE_ERR_USAGE,
            "B or C is on a GPU, but the plan computes on the host");
-  TRY_THAT(b->m == part->k_local && b->n == plan->n && b->ld >= b->n && b->dtype == plan->matrix->dtype,
-           ASPARSE_ERR_USAGE, "B is %lld × %lld (ld %lld, %s) on this rank; the plan needs %lld × %lld %s",
-           (long long)b->m, (long long)b->n, (long long)b->ld, asparse_dtype_name(b->dtype), (long long)part->k_local,
-           (long long)plan->n, asparse_dtype_name(plan->matrix->dtype));
-  TRY_THAT(c->m == part->m_local && c->n == plan->n && c->ld >= c->n && c->dtype == plan->c_dtype, ASPARSE_ERR_USAGE,
-           "C is %lld × %lld (ld %lld, %s) on this rank; the plan needs %lld × %lld %s", (long long)c->m,
-           (long long)c->n, (long long)c->ld, asparse_dtype_name(c->dtype), (long long)part->m_local,
-           (long long)plan->n, asparse_dtype_name(plan->c_dtype));
+  TRY_THAT(!on_device || !plan->b_layout, ASPARSE_ERR_USAGE,
+           "B or C is on a GPU, but the plan was made for rows, which change their layout on the host");
+  TRY(check_shape("B", b, asparse_plan_extent_of_b(plan, placement), plan->matrix->dtype));
+  TRY(check_shape("C", c, asparse_plan_extent_of_c(plan, placement), plan->c_dtype));
 cleanup:
   return status;
 }
@@ -296,27 +339,47 @@ static asparse_status execute(asparse_plan *plan, const asparse_dense *b, aspars
 }
 
 /* The first time; all ranks or none. Collective. */
-static asparse_status create_engine_operands(asparse_plan *plan) {
+static asparse_status create_engine_blocks(asparse_plan *plan) {
   if (plan->engine_b) return ASPARSE_OK;
-  asparse_status status = asparse_plan_engine_operands(plan, &plan->engine_b, &plan->engine_c);
+  asparse_status status = asparse_plan_engine_blocks(plan, &plan->engine_b, &plan->engine_c);
   status = asparse_comm_agree(plan->matrix->comm, status);
   if (status != ASPARSE_OK) asparse_dense_destroy(&plan->engine_b), asparse_dense_destroy(&plan->engine_c);
   return status;
 }
 
-asparse_status asparse_plan_execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
+/* b and c in the layout of the multiplication, anywhere. */
+static asparse_status execute_blocks(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
   const asparse_space space = plan->engine->backend->space;
-  PASS(check_operands(plan, b, c));
   if (b->space == space && c->space == space) {
     PASS(execute(plan, b, c));
     return space == ASPARSE_SPACE_HOST ? asparse_plan_wait(plan) : ASPARSE_OK;
   }
-  PASS(create_engine_operands(plan));
+  PASS(create_engine_blocks(plan));
   asparse_dense *c_there = c->space == space ? c : plan->engine_c;
   if (b->space != space) PASS(asparse_plan_copy(plan, b, plan->engine_b));
   PASS(execute(plan, b->space == space ? b : plan->engine_b, c_there));
   if (c->space != space) PASS(asparse_plan_copy(plan, c_there, c));
   return asparse_plan_wait(plan);
+}
+
+/* B to blocks of columns, the multiplication, C back to rows. */
+static asparse_status execute_rows(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
+  asparse_stats *stats = &plan->stats;
+  double start = asparse_seconds();
+  PASS(asparse_layout_to_block(plan->b_layout, b, plan->b_block));
+  stats->layout_seconds = asparse_seconds() - start;
+  PASS(execute_blocks(plan, plan->b_block, plan->c_block));
+  start = asparse_seconds();
+  PASS(asparse_layout_to_slice(plan->c_layout, plan->c_block, c));
+  const double seconds = asparse_seconds() - start;
+  stats->layout_seconds += seconds;
+  stats->total_seconds += seconds;
+  return ASPARSE_OK;
+}
+
+asparse_status asparse_plan_execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
+  PASS(check_operands(plan, b, c));
+  return plan->b_layout ? execute_rows(plan, b, c) : execute_blocks(plan, b, c);
 }
 
 asparse_status asparse_plan_wait(asparse_plan *plan) {
@@ -332,7 +395,9 @@ asparse_status asparse_plan_wait(asparse_plan *plan) {
   PASS(asparse_halo_times(plan->halo, &stats->pack_seconds, &stats->communication_seconds));
   PASS(engine->backend->between(engine, MARK_PACKED, MARK_LOCAL, &stats->diag_seconds));
   PASS(engine->backend->between(engine, MARK_LOCAL, MARK_ARRIVED, &stats->exposed_seconds));
-  return engine->backend->between(engine, MARK_ARRIVED, MARK_END, &stats->offd_seconds);
+  PASS(engine->backend->between(engine, MARK_ARRIVED, MARK_END, &stats->offd_seconds));
+  stats->total_seconds += stats->layout_seconds;
+  return ASPARSE_OK;
 }
 
 void *asparse_plan_stream(const asparse_plan *plan) {

@@ -51,8 +51,6 @@ static void describe_matrix(const asparse_matrix *a, int64_t n, solve_record *re
   record->k = a->k;
   record->n = n;
   record->nnz = a->nnz;
-  record->local_rows = a->part.m_local;
-  record->local_b_rows = a->part.k_local;
   record->dtype = a->dtype;
   record->matrix_hash = a->hash;
   record->imbalance = a->imbalance;
@@ -100,6 +98,7 @@ static asparse_status multiply(asparse_comm *comm, asparse_plan *plan, const sol
   record->seconds[PHASE_DIAG] = record->stats.diag_seconds;
   record->seconds[PHASE_EXPOSED] = record->stats.exposed_seconds;
   record->seconds[PHASE_OFFD] = record->stats.offd_seconds;
+  record->seconds[PHASE_LAYOUT] = record->stats.layout_seconds;
 cleanup:
   return status;
 }
@@ -146,13 +145,15 @@ static asparse_status solve(asparse_comm *comm, const solve_options *options, so
   TRY(asparse_plan_create(a, &options->plan, source.n, &plan));
   asparse_plan_stats(plan, &record->stats);
   record->seconds[PHASE_BUILD] = record->stats.build_seconds;
+  record->b_extent = asparse_plan_extent_of_b(plan, asparse_plan_placement(plan));
+  record->c_extent = asparse_plan_extent_of_c(plan, asparse_plan_placement(plan));
   record->result = options->plan.bf16_result ? ASPARSE_BF16 : asparse_dtype_result(a->dtype);
   if (!options->dry_run) {
     start = asparse_seconds();
     TRY(asparse_comm_agree(comm, asparse_plan_operands(plan, &b, &c)));
-    TRY(operand_fill(comm, options, &source, a, b));
+    TRY(operand_fill(comm, options, &source, plan, b));
     record->seconds[PHASE_B] = asparse_seconds() - start;
-    if (record->stats.device) TRY(multiply_on_engine(comm, plan, options, b, c, record));
+    if (record->stats.device && !plan->b_layout) TRY(multiply_on_engine(comm, plan, options, b, c, record));
     else TRY(multiply(comm, plan, options, b, c, record));
     if (options->verify) {
       asparse_program_progress(comm, "verifying");
@@ -164,7 +165,7 @@ static asparse_status solve(asparse_comm *comm, const solve_options *options, so
     if (options->output && verified == ASPARSE_OK) {
       start = asparse_seconds();
       asparse_program_progress(comm, "writing C");
-      TRY(operand_write(comm, options, record->command, a, c));
+      TRY(operand_write(comm, options, record->command, plan, c));
       record->seconds[PHASE_WRITE] = asparse_seconds() - start;
     }
   }

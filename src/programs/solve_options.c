@@ -18,6 +18,8 @@ enum {
   OPTION_PRECISION,
   OPTION_PARTITION,
   OPTION_EXCHANGE,
+  OPTION_GRID,
+  OPTION_PLACEMENT,
   OPTION_BACKEND,
   OPTION_COMM,
   OPTION_TIMEOUT,
@@ -47,6 +49,8 @@ static const struct option solve_table[] = {{"b", required_argument, NULL, OPTIO
                                             {"precision", required_argument, NULL, OPTION_PRECISION},
                                             {"partition", required_argument, NULL, OPTION_PARTITION},
                                             {"exchange", required_argument, NULL, OPTION_EXCHANGE},
+                                            {"grid", required_argument, NULL, OPTION_GRID},
+                                            {"placement", required_argument, NULL, OPTION_PLACEMENT},
                                             {"backend", required_argument, NULL, OPTION_BACKEND},
                                             {"comm", required_argument, NULL, OPTION_COMM},
                                             {"timeout", required_argument, NULL, OPTION_TIMEOUT},
@@ -78,7 +82,11 @@ static const char solve_help[] =
     "  --format FORMAT        auto, csr, wcsr (row windows), bcsr (dense blocks)\n"
     "  --unit H               window height 8, 16, 32, 64 or block size 16, 32, 64; default: chosen\n"
     "  --partition METHOD     contiguous (default), metis\n"
-    "  --exchange MODE        auto, rows, replicate\n"
+    "  --exchange MODE        rows of B that travel: auto, rows (those used), replicate (all); columns: every rank\n"
+    "                         holds A and a block of columns; grid: parts of A and blocks of columns, as --grid says\n"
+    "  --grid PMxPN           ranks as PM parts of A by PN blocks of columns; default P x 1\n"
+    "  --placement HOW        B and C on a grid: planner (default, as they are multiplied), rows (of all columns,\n"
+    "                         moved to blocks and back by every multiplication)\n"
     "  --backend BACKEND      auto (a Hopper GPU where every rank sees one, else the host), host, cuda\n"
     "  --comm WAY             what rows of B travel by between GPUs: auto (NCCL where every rank has a GPU of its own, else\n"
     "                         MPI), nccl, mpi\n"
@@ -134,6 +142,11 @@ static asparse_status parse_plan_option(int option, const char *value, asparse_o
   case OPTION_COMM:
     PASS(option_choose("--comm", value, option_comms, &choice));
     plan->comm = (asparse_comm_kind)choice;
+    break;
+  case OPTION_GRID: PASS(option_grid("--grid", value, &plan->grid_rows, &plan->grid_columns)); break;
+  case OPTION_PLACEMENT:
+    PASS(option_choose("--placement", value, option_placements, &choice));
+    plan->operands = (asparse_placement)choice;
     break;
   case OPTION_KERNEL: plan->kernel = value; break;
   case OPTION_KEEP_ORDER: plan->keep_order = true; break;
@@ -214,6 +227,7 @@ static asparse_status parse_operand(int argc, char **argv, const char **matrix) 
 asparse_status solve_options_parse(int argc, char **argv, solve_options *o) {
   *o = (solve_options){
       .repeat = 5, .warmup = 1, .timeout = 600, .seed = 42, .verify = true, .plan = asparse_options_default()};
+  o->plan.operands = ASPARSE_PLACEMENT_PLANNER;
   int option;
   opterr = 0;
   optind = 1;
@@ -224,6 +238,8 @@ asparse_status solve_options_parse(int argc, char **argv, solve_options *o) {
   }
   PASS(parse_operand(argc, argv, &o->matrix));
   PASS(check_unit(&o->plan));
+  if (o->plan.exchange == ASPARSE_EXCHANGE_GRID && o->plan.grid_rows == 0)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--exchange grid goes with --grid PMxPN");
   o->plan.keep_csr = o->verify;
   if (o->b && o->cols > 0) return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--cols is for the random B; --b brings its own");
   return ASPARSE_OK;
