@@ -157,6 +157,14 @@ ASPARSE_API asparse_status asparse_plan_wait(asparse_plan *plan);
 ASPARSE_API void *asparse_plan_stream(const asparse_plan *plan);
 ASPARSE_API void asparse_plan_stats(const asparse_plan *plan, asparse_stats *stats);
 
+/* Collective. B or C whole on rank 0, rows in their original order, beside every rank's share without gaps between
+ * rows. whole: [k × columns] on rank 0, of b's type; ignored elsewhere. *whole: [m × columns] on rank 0, for the caller
+ * to destroy; NULL elsewhere. Rank 0 needs room for it and for one share more. */
+ASPARSE_API asparse_status asparse_plan_scatter_b(const asparse_plan *plan, const asparse_dense *whole,
+                                                  asparse_dense *b);
+ASPARSE_API asparse_status asparse_plan_gather_c(const asparse_plan *plan, const asparse_dense *c,
+                                                 asparse_dense **whole);
+
 /* Collective, after execute with the same b and c. Checks C against A and B in fp64: A(Bx) = Cx for a
  * random ±1 vector x over all rows (Freivalds 1977), and a sample of rows element by element.
  * ERR_VERIFY when C is wrong; *verification is filled in either case, the same on every rank. */

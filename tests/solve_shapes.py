@@ -119,6 +119,22 @@ def grids(checks, folder):
         checks.that(result.returncode == USAGE, f"{extra}: {said(result)}")
 
 
+def root(checks, folder):
+    """B sent from rank 0, C brought there: for rows, blocks of columns and permuted rows."""
+    matrix = random_csr(130, 130, 0.06)
+    has_metis = "METIS" in run("asparse_solve", "--version").stdout
+    cases = [(1, []), (3, []), (4, ["--grid", "2x2"]), (3, ["--exchange", "columns", "--placement", "rows"])]
+    if has_metis:
+        cases.append((4, ["--grid", "2x2", "--partition", "metis"]))
+    for ranks, extra in cases:
+        check_run(checks, folder, "root", matrix, 29, ranks, ["--b-from", "root", "--gather", *extra], "fp32")
+    outputs = []
+    for extra in ([], ["--b-from", "root"], ["--gather"]):
+        run("asparse_solve", folder / "a.h5", "-o", folder / "c.h5", "--cols", 20, "-q", *extra, ranks=2)
+        outputs.append(read_dense(folder / "c.h5"))
+    checks.that(all(np.array_equal(c, outputs[0]) for c in outputs), "a random B differs by where it is made")
+
+
 def special_values(checks, folder):
     """Inf and NaN of B appear exactly where CSR arithmetic puts them, whatever the padding."""
     matrix = random_csr(97, 97, 0.06)
@@ -173,6 +189,7 @@ def test():
     with Folder() as folder:
         every_shape(checks, folder)
         grids(checks, folder)
+        root(checks, folder)
         special_values(checks, folder)
         metis(checks, folder)
         repeatable(checks, folder)

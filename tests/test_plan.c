@@ -165,6 +165,48 @@ static void layouts_are_counted(void **unused) {
   problem_free(&p1);
 }
 
+/* B whole on rank 0, C whole on rank 0: on every grid and placement the same as each rank's own share. */
+static void root_has_all(void **unused) {
+  (void)unused;
+  uint64_t state = 12;
+  for (int trial = 0; trial < 8; trial++) {
+    const int columns = trial % 2 ? test_comm->size : 1;
+    asparse_options options = asparse_options_default();
+    options.grid_columns = columns;
+    options.grid_rows = test_comm->size / columns;
+    options.operands = (asparse_placement)(trial / 2 % 2);
+    if (trial >= 4 && ASPARSE_HAVE_METIS) options.partition = ASPARSE_PARTITION_METIS;
+    problem p = {.whole = test_whole(&state, 40, 40, 3, -1)};
+    asparse_dense *whole_b = NULL, *whole_c = NULL, *b = NULL, *c = NULL;
+    assert_int_equal(problem_solve(&p, test_slab(p.whole, test_comm, &state), &options, 19), ASPARSE_OK);
+    assert_int_equal(asparse_plan_operands(p.plan, &b, &c), ASPARSE_OK);
+    if (test_comm->rank == 0) {
+      assert_int_equal(asparse_dense_create(&whole_b, 40, 19, ASPARSE_FP64), ASPARSE_OK);
+      asparse_dense_fill_random(whole_b, 7, 0, NULL);
+    }
+    assert_int_equal(asparse_plan_scatter_b(p.plan, whole_b, b), ASPARSE_OK);
+    assert_memory_equal(b->values, p.b->values, (size_t)(b->m * b->n) * sizeof(double));
+    assert_int_equal(asparse_plan_gather_c(p.plan, p.c, &whole_c), ASPARSE_OK);
+    assert_int_equal(whole_c != NULL, test_comm->rank == 0);
+    for (int64_t i = 0; whole_c && i < p.c->m; i++) {
+      for (int64_t j = 0; j < p.c->n; j++) {
+        const int64_t row = asparse_plan_c_row(p.plan, i), col = asparse_plan_column(p.plan, j);
+        assert_true(((double *)whole_c->values)[row * 19 + col] == ((double *)p.c->values)[i * p.c->n + j]);
+      }
+    }
+    asparse_dense_destroy(&c);
+    if (whole_c) { /* the whole is checked by the same function, as a share with every row */
+      asparse_matrix alone = {.comm = test_self, .grid = {.rows = 1, .columns = 1, .column_comm = test_self}};
+      int64_t starts[2] = {0, 40};
+      asparse_plan one = {.matrix = &alone, .n_global = 19, .n = 19};
+      alone.row_starts = alone.col_starts = starts;
+      assert_right(&(problem){.whole = p.whole, .plan = &one, .c = whole_c}, ASPARSE_FP64);
+    }
+    asparse_dense_destroy(&b), asparse_dense_destroy(&whole_b), asparse_dense_destroy(&whole_c);
+    problem_free(&p);
+  }
+}
+
 static void wrong_grids(void **unused) {
   (void)unused;
   const int p = test_comm->size;
@@ -375,12 +417,19 @@ static void allocation_failures(void **unused) {
 
 static int group(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_paths_are_right), cmocka_unit_test(grids_are_right),
-      cmocka_unit_test(blocks_of_columns),   cmocka_unit_test(layouts_are_counted),
-      cmocka_unit_test(wrong_grids),         cmocka_unit_test(metis_is_right),
-      cmocka_unit_test(short_messages),      cmocka_unit_test(leading_dimensions),
-      cmocka_unit_test(faults_are_found),    cmocka_unit_test(biased_sums_are_no_faults),
-      cmocka_unit_test(wrong_operands),      cmocka_unit_test(allocation_failures),
+      cmocka_unit_test(all_paths_are_right),
+      cmocka_unit_test(grids_are_right),
+      cmocka_unit_test(blocks_of_columns),
+      cmocka_unit_test(layouts_are_counted),
+      cmocka_unit_test(root_has_all),
+      cmocka_unit_test(wrong_grids),
+      cmocka_unit_test(metis_is_right),
+      cmocka_unit_test(short_messages),
+      cmocka_unit_test(leading_dimensions),
+      cmocka_unit_test(faults_are_found),
+      cmocka_unit_test(biased_sums_are_no_faults),
+      cmocka_unit_test(wrong_operands),
+      cmocka_unit_test(allocation_failures),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,7 @@ const option_choice option_backends[] = {
 const option_choice option_comms[] = {
     {"auto", ASPARSE_COMM_AUTO}, {"nccl", ASPARSE_COMM_NCCL}, {"mpi", ASPARSE_COMM_MPI}, {NULL, 0}};
 const option_choice option_results[] = {{"fp32", ASPARSE_FP32}, {"bf16", ASPARSE_BF16}, {NULL, 0}};
+const option_choice option_origins[] = {{"ranks", 0}, {"root", 1}, {NULL, 0}};
 const option_choice option_switch[] = {{"on", 1}, {"off", 0}, {"yes", 1}, {"no", 0}, {NULL, 0}};
 
 asparse_status option_integer(const char *option, const char *text, int64_t low, int64_t high, int64_t *value) {

@@ -21,7 +21,7 @@ const char *option_name(const option_choice *choices, int value);
 
 /* The choices that more than one program offers. */
 extern const option_choice option_formats[], option_precisions[], option_partitions[], option_exchanges[],
-    option_placements[], option_backends[], option_comms[], option_results[], option_switch[];
+    option_placements[], option_backends[], option_comms[], option_results[], option_origins[], option_switch[];
 
 /* The message for what getopt_long answered with '?' (unknown) or ':' (value missing). */
 asparse_status option_unknown(char **argv, int result);

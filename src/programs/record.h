@@ -20,6 +20,7 @@ typedef enum phase {
   PHASE_OFFD,
   PHASE_LAYOUT, /* B to blocks of columns and C back */
   PHASE_VERIFY,
+  PHASE_GATHER, /* C to rank 0 */
   PHASE_WRITE,
   N_PHASES
 } phase;

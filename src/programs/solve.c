@@ -122,6 +122,28 @@ cleanup:
   return status;
 }
 
+/* C to rank 0 and to its file, as asked. Collective. */
+static asparse_status deliver(asparse_comm *comm, const asparse_plan *plan, const solve_options *options,
+                              const asparse_dense *c, solve_record *record) {
+  asparse_status status = ASPARSE_OK;
+  asparse_dense *whole = NULL;
+  double start = asparse_seconds();
+  if (options->gather) {
+    asparse_program_progress(comm, "gathering C");
+    TRY(asparse_plan_gather_c(plan, c, &whole));
+    record->seconds[PHASE_GATHER] = asparse_seconds() - start;
+  }
+  if (options->output) {
+    start = asparse_seconds();
+    asparse_program_progress(comm, "writing C");
+    TRY(operand_write(comm, options, record->command, plan, c, whole));
+    record->seconds[PHASE_WRITE] = asparse_seconds() - start;
+  }
+cleanup:
+  asparse_dense_destroy(&whole);
+  return status;
+}
+
 static asparse_status solve(asparse_comm *comm, const solve_options *options, solve_record *record) {
   asparse_status status = ASPARSE_OK, verified = ASPARSE_OK;
   asparse_matrix *a = NULL;
@@ -162,12 +184,7 @@ static asparse_status solve(asparse_comm *comm, const solve_options *options, so
       if (verified != ASPARSE_ERR_VERIFY) TRY(verified);
       record->seconds[PHASE_VERIFY] = asparse_seconds() - start;
     }
-    if (options->output && verified == ASPARSE_OK) {
-      start = asparse_seconds();
-      asparse_program_progress(comm, "writing C");
-      TRY(operand_write(comm, options, record->command, plan, c));
-      record->seconds[PHASE_WRITE] = asparse_seconds() - start;
-    }
+    if (verified == ASPARSE_OK) TRY(deliver(comm, plan, options, c, record));
   }
   asparse_program_progress(comm, NULL);
   TRY(solve_report(comm, record));

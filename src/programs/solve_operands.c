@@ -98,8 +98,38 @@ cleanup:
   return status;
 }
 
+/* On rank 0 alone: all of B. */
+static asparse_status whole_b(const solve_options *options, const operand_source *source, const asparse_plan *plan,
+                              asparse_dense **whole) {
+  asparse_status status = ASPARSE_OK;
+  asparse_comm *self = NULL;
+  TRY(asparse_dense_create(whole, plan->matrix->k, plan->n_global, plan->matrix->dtype));
+  if (source->path) {
+    TRY(asparse_comm_create(&self, MPI_COMM_SELF));
+    TRY(asparse_dense_read(self, source->path, 0, *whole));
+  } else {
+    asparse_dense_fill_random(*whole, options->seed, 0, NULL);
+  }
+cleanup:
+  asparse_comm_destroy(&self);
+  return status;
+}
+
+static asparse_status fill_from_root(asparse_comm *comm, const solve_options *options, const operand_source *source,
+                                     const asparse_plan *plan, asparse_dense *b) {
+  asparse_status status = ASPARSE_OK;
+  asparse_dense *whole = NULL;
+  if (comm->rank == 0) status = whole_b(options, source, plan, &whole);
+  TRY(asparse_comm_agree(comm, status));
+  TRY(asparse_plan_scatter_b(plan, whole, b));
+cleanup:
+  asparse_dense_destroy(&whole);
+  return status;
+}
+
 asparse_status operand_fill(asparse_comm *comm, const solve_options *options, const operand_source *source,
                             const asparse_plan *plan, asparse_dense *b) {
+  if (options->b_from_root) return fill_from_root(comm, options, source, plan, b);
   if (!source->path) {
     asparse_plan_fill_random(plan, b, options->seed);
     return ASPARSE_OK;
@@ -122,14 +152,26 @@ cleanup:
   return status;
 }
 
+static asparse_status write_alone(const solve_options *options, const asparse_provenance *provenance,
+                                  const asparse_dense *whole) {
+  asparse_status status = ASPARSE_OK;
+  asparse_comm *self = NULL;
+  TRY(asparse_comm_create(&self, MPI_COMM_SELF));
+  TRY(asparse_dense_write(self, options->output, whole->m, 0, whole, provenance));
+cleanup:
+  asparse_comm_destroy(&self);
+  return status;
+}
+
 asparse_status operand_write(asparse_comm *comm, const solve_options *options, const char *command,
-                             const asparse_plan *plan, const asparse_dense *c) {
+                             const asparse_plan *plan, const asparse_dense *c, const asparse_dense *whole) {
   asparse_status status = ASPARSE_OK;
   const asparse_matrix *a = plan->matrix;
   const asparse_extent extent = asparse_plan_extent_of_c(plan, ASPARSE_PLACEMENT_ROWS);
   asparse_dense *rows = NULL, *even = NULL;
   asparse_provenance provenance = {"asparse_solve " ASPARSE_VERSION, options->matrix, command};
   int64_t begin = extent.row_begin;
+  if (options->gather) return asparse_comm_agree(comm, whole ? write_alone(options, &provenance, whole) : ASPARSE_OK);
   if (asparse_plan_placement(plan) == ASPARSE_PLACEMENT_PLANNER) {
     TRY(rows_of_block(comm, plan, c, &rows));
     c = rows;

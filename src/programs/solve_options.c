@@ -9,6 +9,8 @@
 enum {
   OPTION_B = 256,
   OPTION_COLS,
+  OPTION_B_FROM,
+  OPTION_GATHER,
   OPTION_REPEAT,
   OPTION_WARMUP,
   OPTION_THREADS,
@@ -39,6 +41,8 @@ static const int64_t MAX_COLS = (int64_t)1 << 31;
 
 static const struct option solve_table[] = {{"b", required_argument, NULL, OPTION_B},
                                             {"cols", required_argument, NULL, OPTION_COLS},
+                                            {"b-from", required_argument, NULL, OPTION_B_FROM},
+                                            {"gather", no_argument, NULL, OPTION_GATHER},
                                             {"output", required_argument, NULL, 'o'},
                                             {"repeat", required_argument, NULL, OPTION_REPEAT},
                                             {"warmup", required_argument, NULL, OPTION_WARMUP},
@@ -77,6 +81,8 @@ static const char solve_help[] =
     "  --cols N               columns of the random B (default 128)\n"
     "  --seed S               seed of the random B and of verification (default 42)\n"
     "  -o, --output FILE      write C as HDF5 (Binsparse DMATR); whole or not at all\n"
+    "  --b-from WHO           ranks (default: each reads or makes its share), root (rank 0 has all of B and sends shares)\n"
+    "  --gather               bring C to rank 0, which writes it alone\n"
     "How:\n"
     "  --precision TYPE       fp64, fp32, bf16 (products summed in fp32); default: the wider of A's and B's own types\n"
     "  --format FORMAT        auto, csr, wcsr (row windows), bcsr (dense blocks)\n"
@@ -179,6 +185,11 @@ static asparse_status parse_solve_option(int option, const char *value, solve_op
   switch (option) {
   case OPTION_B: o->b = value; break;
   case OPTION_COLS: PASS(option_integer("--cols", value, 1, MAX_COLS, &o->cols)); break;
+  case OPTION_B_FROM:
+    PASS(option_choose("--b-from", value, option_origins, &choice));
+    o->b_from_root = choice != 0;
+    break;
+  case OPTION_GATHER: o->gather = true; break;
   case 'o': o->output = value; break;
   case OPTION_REPEAT:
     PASS(option_integer("--repeat", value, 1, MAX_REPEAT, &number));

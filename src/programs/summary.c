@@ -6,9 +6,9 @@
 
 #include "programs/program.h"
 
-const char *const phase_names[N_PHASES] = {"read", "partition", "move",   "build",         "b",
-                                           "copy", "multiply",  "pack",   "communication", "local",
-                                           "wait", "halo",      "layout", "verify",        "write"};
+const char *const phase_names[N_PHASES] = {"read",     "partition", "move",          "build", "b",    "copy",
+                                           "multiply", "pack",      "communication", "local", "wait", "halo",
+                                           "layout",   "verify",    "gather",        "write"};
 const char *const quantity_names[N_QUANTITIES] = {"rows",
                                                   "b_rows",
                                                   "nnz",
