@@ -71,12 +71,13 @@ typedef struct asparse_stats {
   double exposed_seconds;             /* last execute: waiting for the halo after the local part */
   double offd_seconds;                /* last execute: halo columns */
   double layout_seconds;              /* last execute: B to blocks of columns and C back, where operands are rows */
-  int64_t bytes_sent, bytes_received; /* per execute: rows of B */
+  int64_t bytes_sent, bytes_received; /* per execute: rows of B, and partial rows of C with cover */
   int64_t layout_bytes_sent, layout_bytes_received; /* per execute: for the change of layout */
   int64_t halo_rows;                                /* rows of B received */
+  int64_t partial_rows;                             /* partial rows of C received, with cover */
   int64_t shard_bytes, csr_bytes, halo_bytes;
   int64_t device_bytes;           /* shards and workspace on the GPU */
-  asparse_exchange_mode exchange; /* among ranks with the same block of columns: rows, replicate */
+  asparse_exchange_mode exchange; /* among ranks with the same block of columns: rows, replicate, cover */
   int32_t grid_rows, grid_columns;
   const char *transport; /* what rows of B travel by: "mpi", "nccl" */
   asparse_format format, offd_format;

@@ -62,6 +62,7 @@ typedef enum asparse_exchange_mode {
   ASPARSE_EXCHANGE_AUTO = 0,
   ASPARSE_EXCHANGE_REPLICATE, /* every rank receives all of B */
   ASPARSE_EXCHANGE_ROWS,      /* every rank receives the B rows its columns use */
+  ASPARSE_EXCHANGE_COVER,     /* rows of B or partial rows of C, whichever are less, by minimum vertex covers */
   ASPARSE_EXCHANGE_COLUMNS,   /* every rank has all of A and a block of the columns of B and C: a grid of 1 × P */
   ASPARSE_EXCHANGE_GRID       /* both: parts of A on the rows of a grid of ranks, blocks of columns on its columns */
 } asparse_exchange_mode;

@@ -53,9 +53,9 @@ def options_for(index):
     """Walks through the combinations instead of multiplying them out."""
     formats = (["auto"], ["csr"], ["wcsr", "--unit", "8"], ["wcsr", "--unit", "16"], ["wcsr", "--unit", "32"],
                ["wcsr", "--unit", "64"], ["bcsr", "--unit", "16"], ["bcsr", "--unit", "32"], ["bcsr", "--unit", "64"])
-    exchanges = ("auto", "rows", "replicate")
+    exchanges = ("auto", "rows", "replicate", "cover")
     precisions = ("fp64", "fp32", "bf16")
-    return (["--format", *formats[index % len(formats)], "--exchange", exchanges[index // 2 % 3]],
+    return (["--format", *formats[index % len(formats)], "--exchange", exchanges[index // 2 % 4]],
             precisions[index % 3])
 
 
@@ -105,7 +105,7 @@ def grids(checks, folder):
     index = 0
     for ranks, shape in ((2, "1x2"), (3, "3x1"), (4, "2x2"), (6, "2x3"), (8, "2x4"), (8, "1x8")):
         for placement in ("planner", "rows"):
-            exchange = ("auto", "rows", "replicate", "grid")[index % 4]
+            exchange = ("auto", "rows", "replicate", "grid", "cover")[index % 5]
             extra = ["--grid", shape, "--placement", placement, "--exchange", exchange]
             check_run(checks, folder, "grid", matrix, 67, ranks, extra, ("fp64", "fp32", "bf16")[index % 3])
             if has_metis and ranks < 5:
@@ -169,7 +169,8 @@ def repeatable(checks, folder):
     matrix = random_csr(400, 400, 0.03)
     write_csr(path, matrix)
     first = None
-    for ranks, extra in ((1, ()), (2, ()), (3, ()), (8, ()), (3, ("--exchange", "columns")), (8, ("--grid", "4x2"))):
+    for ranks, extra in ((1, ()), (2, ()), (3, ()), (8, ()), (3, ("--exchange", "columns")), (8, ("--grid", "4x2")),
+                         (4, ("--exchange", "cover"))):
         outputs = []
         for attempt in range(2):
             out = folder / f"c{attempt}.h5"

@@ -79,7 +79,7 @@ static void all_paths_are_right(void **unused) {
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
     asparse_csr *whole = test_whole(&state, shapes[s].m, shapes[s].k, shapes[s].sparsity, shapes[s].dense_row);
     for (int format = ASPARSE_FORMAT_AUTO; format <= ASPARSE_FORMAT_BCSR; format++) {
-      for (int exchange = ASPARSE_EXCHANGE_AUTO; exchange <= ASPARSE_EXCHANGE_ROWS; exchange++) {
+      for (int exchange = ASPARSE_EXCHANGE_AUTO; exchange <= ASPARSE_EXCHANGE_COVER; exchange++) {
         for (int dtype = ASPARSE_FP64; dtype <= ASPARSE_BF16; dtype++) {
           asparse_options options = asparse_options_default();
           options.format = (asparse_format)format;
@@ -108,7 +108,7 @@ static void grids_are_right(void **unused) {
     asparse_csr *whole = test_whole(&state, shapes[s].m, shapes[s].k, shapes[s].sparsity, shapes[s].dense_row);
     for (int columns = 1; columns <= test_comm->size; columns++) {
       if (test_comm->size % columns != 0) continue;
-      for (int exchange = ASPARSE_EXCHANGE_AUTO; exchange <= ASPARSE_EXCHANGE_ROWS; exchange++) {
+      for (int exchange = ASPARSE_EXCHANGE_AUTO; exchange <= ASPARSE_EXCHANGE_COVER; exchange++) {
         for (int placement = ASPARSE_PLACEMENT_ROWS; placement <= ASPARSE_PLACEMENT_PLANNER; placement++) {
           asparse_options options = asparse_options_default();
           options.exchange = (asparse_exchange_mode)exchange;
@@ -207,6 +207,43 @@ static void root_has_all(void **unused) {
   }
 }
 
+/* From the same slabs every time, so that the partition is the same. */
+static void count_bytes(asparse_csr *whole, uint64_t state, asparse_options *options, asparse_exchange_mode exchange,
+                        asparse_stats *stats) {
+  problem p = {.whole = whole};
+  options->exchange = exchange;
+  assert_int_equal(problem_solve(&p, test_slab(whole, test_comm, &state), options, 6), ASPARSE_OK);
+  asparse_plan_stats(p.plan, stats);
+  p.whole = NULL;
+  problem_free(&p);
+}
+
+/* A cover never moves more than rows of B, on no rank; where a dense row and a dense column of A meet, much less. */
+static void covers_move_less(void **unused) {
+  (void)unused;
+  uint64_t state = 13;
+  for (int dtype = ASPARSE_FP64; dtype <= ASPARSE_BF16; dtype++) {
+    for (int64_t sparsity = 2; sparsity < 200; sparsity *= 3) {
+      asparse_options options = asparse_options_default();
+      asparse_stats rows, cover;
+      options.own_precision = false;
+      options.precision = (asparse_dtype)dtype;
+      asparse_csr *whole = test_whole(&state, 120, 120, sparsity, sparsity > 20 ? 60 : -1);
+      count_bytes(whole, state, &options, ASPARSE_EXCHANGE_ROWS, &rows);
+      count_bytes(whole, state, &options, ASPARSE_EXCHANGE_COVER, &cover);
+      assert_true(cover.bytes_received <= rows.bytes_received && cover.bytes_sent <= rows.bytes_sent);
+      int64_t sums[] = {rows.bytes_received, cover.bytes_received, cover.bytes_sent, rows.nnz,
+                        cover.nnz,           cover.partial_rows};
+      assert_int_equal(asparse_comm_sum(test_comm, sums, 6), ASPARSE_OK);
+      assert_int_equal(sums[1], sums[2]);
+      assert_int_equal(sums[3], whole->nnz);
+      assert_int_equal(sums[4], whole->nnz);
+      if (sparsity > 20 && test_comm->size > 1) assert_true(sums[5] > 0 && sums[1] < sums[0]);
+      asparse_csr_destroy(&whole);
+    }
+  }
+}
+
 static void wrong_grids(void **unused) {
   (void)unused;
   const int p = test_comm->size;
@@ -242,7 +279,7 @@ static void metis_is_right(void **unused) {
   options.partition = ASPARSE_PARTITION_METIS;
   for (int64_t m = 1; m < 200; m = 3 * m + 2) {
     asparse_csr *whole = test_whole(&state, m, m, 9, -1);
-    for (int exchange = ASPARSE_EXCHANGE_REPLICATE; exchange <= ASPARSE_EXCHANGE_ROWS; exchange++) {
+    for (int exchange = ASPARSE_EXCHANGE_REPLICATE; exchange <= ASPARSE_EXCHANGE_COVER; exchange++) {
       options.exchange = (asparse_exchange_mode)exchange;
       check(&state, whole, &options, 9);
     }
@@ -268,7 +305,7 @@ static void short_messages(void **unused) {
   asparse_csr *whole = test_whole(&state, 80, 80, 4, -1);
   for (int64_t bytes = 24; bytes < 3000; bytes *= 5) {
     test_comm->message_bytes = bytes;
-    for (int exchange = ASPARSE_EXCHANGE_REPLICATE; exchange <= ASPARSE_EXCHANGE_ROWS; exchange++) {
+    for (int exchange = ASPARSE_EXCHANGE_REPLICATE; exchange <= ASPARSE_EXCHANGE_COVER; exchange++) {
       options.exchange = (asparse_exchange_mode)exchange;
       check(&state, whole, &options, 17);
     }
@@ -407,6 +444,8 @@ static void allocation_failures(void **unused) {
     fail_allocations(&options);
   }
   options.partition = ASPARSE_PARTITION_CONTIGUOUS;
+  options.exchange = ASPARSE_EXCHANGE_COVER;
+  fail_allocations(&options);
   options.exchange = ASPARSE_EXCHANGE_COLUMNS;
   fail_allocations(&options);
   options.exchange = ASPARSE_EXCHANGE_GRID;
@@ -417,19 +456,13 @@ static void allocation_failures(void **unused) {
 
 static int group(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_paths_are_right),
-      cmocka_unit_test(grids_are_right),
-      cmocka_unit_test(blocks_of_columns),
-      cmocka_unit_test(layouts_are_counted),
-      cmocka_unit_test(root_has_all),
-      cmocka_unit_test(wrong_grids),
-      cmocka_unit_test(metis_is_right),
-      cmocka_unit_test(short_messages),
-      cmocka_unit_test(leading_dimensions),
-      cmocka_unit_test(faults_are_found),
-      cmocka_unit_test(biased_sums_are_no_faults),
-      cmocka_unit_test(wrong_operands),
-      cmocka_unit_test(allocation_failures),
+      cmocka_unit_test(all_paths_are_right), cmocka_unit_test(grids_are_right),
+      cmocka_unit_test(blocks_of_columns),   cmocka_unit_test(layouts_are_counted),
+      cmocka_unit_test(root_has_all),        cmocka_unit_test(covers_move_less),
+      cmocka_unit_test(wrong_grids),         cmocka_unit_test(metis_is_right),
+      cmocka_unit_test(short_messages),      cmocka_unit_test(leading_dimensions),
+      cmocka_unit_test(faults_are_found),    cmocka_unit_test(biased_sums_are_no_faults),
+      cmocka_unit_test(wrong_operands),      cmocka_unit_test(allocation_failures),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

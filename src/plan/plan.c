@@ -35,11 +35,11 @@ cleanup:
 static asparse_status number_offd(asparse_plan *plan) {
   asparse_status status = ASPARSE_OK;
   const asparse_matrix *a = plan->matrix;
-  const asparse_local_csr *offd = a->part.offd;
+  const asparse_local_csr *offd = plan->cover ? plan->cover->parts.kept : a->part.offd;
   int64_t begin = a->col_starts[a->grid.column_comm->rank], nnz = offd->row_ptr[offd->m];
   ALLOC_ZERO(plan->offd, 1);
   *plan->offd = *offd;
-  if (plan->exchange == ASPARSE_EXCHANGE_ROWS) return ASPARSE_OK;
+  if (plan->exchange != ASPARSE_EXCHANGE_REPLICATE) return ASPARSE_OK;
 
   plan->offd->col_idx = NULL;
   plan->offd_owns_columns = true;
@@ -82,6 +82,10 @@ static asparse_status build_shard(asparse_local_csr *a, const asparse_clustered 
   return asparse_shard_build(a, config->format, config->unit, out);
 }
 
+static int64_t widest_block(const asparse_plan *plan) {
+  return asparse_grid_column_start(plan->n_global, plan->matrix->grid.columns, 1);
+}
+
 /* Chooses and builds the shards of both halves. Collective. */
 static asparse_status choose_shards(asparse_plan *plan, const asparse_options *options, asparse_kernel_config *diag,
                                     asparse_kernel_config *offd) {
@@ -90,7 +94,7 @@ static asparse_status choose_shards(asparse_plan *plan, const asparse_options *o
   const asparse_space space = plan->engine->backend->space;
   asparse_clustered diag_rows = {0}, offd_rows = {0};
   const bool on_device = space == ASPARSE_SPACE_DEVICE;
-  const int64_t n = asparse_grid_column_start(plan->n_global, a->grid.columns, 1); /* the widest block */
+  const int64_t n = widest_block(plan);
   TRY(asparse_choice_make(a->comm, a->part.diag, n, space, options, on_device ? &diag_rows : NULL, diag));
   TRY(asparse_choice_make(a->comm, plan->offd, n, space, options, on_device ? &offd_rows : NULL, offd));
   status = build_shard(a->part.diag, &diag_rows, diag, &plan->diag_shard);
@@ -194,6 +198,7 @@ static void fill_stats(asparse_plan *plan) {
   stats->halo_rows = plan->halo->n_rows;
   stats->bytes_sent = plan->halo->bytes_sent;
   stats->bytes_received = plan->halo->bytes_received;
+  if (plan->cover) asparse_cover_add_stats(plan->cover, stats);
   if (!plan->b_layout) return;
   stats->layout_bytes_sent = plan->b_layout->slice_bytes + plan->c_layout->block_bytes;
   stats->layout_bytes_received = plan->b_layout->block_bytes + plan->c_layout->slice_bytes;
@@ -213,9 +218,9 @@ static void drop_csr(asparse_plan *plan) {
 static asparse_status create_halo(asparse_plan *plan) {
   const asparse_matrix *a = plan->matrix;
   const bool all = plan->exchange == ASPARSE_EXCHANGE_REPLICATE;
-  return asparse_comm_agree(a->comm, asparse_halo_create(a->grid.column_comm, plan->engine, a->col_starts,
-                                                         all ? NULL : a->part.col_map_offd, a->part.n_halo, plan->n,
-                                                         a->dtype, &plan->halo));
+  const int64_t *wanted = all ? NULL : plan->cover ? plan->cover->parts.wanted : a->part.col_map_offd;
+  return asparse_comm_agree(a->comm, asparse_halo_create(a->grid.column_comm, plan->engine, a->col_starts, wanted,
+                                                         plan->offd->k, plan->n, a->dtype, &plan->halo));
 }
 
 /* What operands that are rows need to become blocks of columns. Collective. */
@@ -238,6 +243,8 @@ asparse_status asparse_plan_create(asparse_matrix *a, const asparse_options *opt
   TRY(asparse_comm_agree(a->comm, plan_start(a, options, n, &plan)));
   TRY(open_engine(plan, options));
   TRY(choose_exchange(plan, options->exchange));
+  if (plan->exchange == ASPARSE_EXCHANGE_COVER)
+    TRY(asparse_cover_create(a, plan->engine, options, plan->n, widest_block(plan), &plan->cover));
   TRY(asparse_comm_agree(a->comm, number_offd(plan)));
   TRY(build_shards(plan, options));
   TRY(create_halo(plan));
@@ -269,6 +276,7 @@ void asparse_plan_destroy(asparse_plan **plan) {
   if (p->offd && p->offd_owns_columns) asparse_free(p->offd->col_idx);
   asparse_free(p->offd);
   asparse_halo_destroy(&p->halo);
+  asparse_cover_destroy(&p->cover);
   asparse_layout_destroy(&p->b_layout);
   asparse_layout_destroy(&p->c_layout);
   asparse_dense_destroy(&p->b_block);
@@ -306,6 +314,7 @@ static asparse_status multiply_diag(asparse_plan *plan, const asparse_dense *b, 
     PASS(plan->engine->backend->multiply(plan->engine, &plan->diag_operator, begin, end, plan->n, b->values, b->ld,
                                          c->values, c->ld, false));
     PASS(asparse_halo_exchange_progress(plan->halo));
+    if (plan->cover) PASS(asparse_halo_exchange_progress(plan->cover->halo));
   }
   return ASPARSE_OK;
 }
@@ -329,12 +338,14 @@ static asparse_status execute(asparse_plan *plan, const asparse_dense *b, aspars
     return backend->mark(engine, MARK_END);
   }
   PASS(asparse_halo_exchange_begin(plan->halo, b->values, b->ld));
+  if (plan->cover) PASS(asparse_halo_fail(plan->halo, asparse_cover_begin(plan->cover, b->values, b->ld)));
   PASS(backend->mark(engine, MARK_PACKED));
   PASS(asparse_halo_fail(plan->halo, multiply_diag(plan, b, c)));
   PASS(backend->mark(engine, MARK_LOCAL));
   PASS(asparse_halo_exchange_end(plan->halo));
   PASS(backend->mark(engine, MARK_ARRIVED));
   PASS(multiply_offd(plan, c));
+  if (plan->cover) PASS(asparse_cover_end(plan->cover, c->values, c->ld));
   return backend->mark(engine, MARK_END);
 }
 
@@ -386,6 +397,7 @@ asparse_status asparse_plan_wait(asparse_plan *plan) {
   asparse_engine *engine = plan->engine;
   asparse_stats *stats = &plan->stats;
   PASS(asparse_halo_wait(plan->halo));
+  if (plan->cover) PASS(asparse_halo_wait(plan->cover->halo));
   PASS(engine->backend->wait(engine));
   PASS(engine->backend->between(engine, MARK_START, MARK_END, &stats->total_seconds));
   if (plan->matrix->comm->size == 1) {

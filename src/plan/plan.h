@@ -2,6 +2,7 @@
 #ifndef ASPARSE_PLAN_H
 #define ASPARSE_PLAN_H
 
+#include "plan/cover.h"
 #include "plan/halo.h"
 #include "plan/layout.h"
 #include "plan/matrix.h"
@@ -13,8 +14,9 @@ struct asparse_plan {
   int64_t n, column_begin; /* of this rank's block of them */
   asparse_dtype c_dtype;
   asparse_exchange_mode exchange;
-  asparse_local_csr *offd; /* offd with the columns of the halo buffer; its arrays are the matrix's, */
+  asparse_local_csr *offd; /* offd with the columns of the halo buffer; its arrays are the matrix's or the cover's, */
   bool offd_owns_columns;  /* but col_idx with replicate: renumbered to all rows of B but own ones */
+  asparse_cover *cover;    /* NULL with other exchanges */
   asparse_shard *diag_shard, *offd_shard;
   bool borrows_diag_shard, borrows_offd_shard; /* they belong to the matrix (loaded from a partition file) */
   asparse_operator diag_operator, offd_operator;

@@ -15,9 +15,13 @@ const option_choice option_precisions[] = {
     {"fp64", ASPARSE_FP64}, {"fp32", ASPARSE_FP32}, {"bf16", ASPARSE_BF16}, {NULL, 0}};
 const option_choice option_partitions[] = {
     {"contiguous", ASPARSE_PARTITION_CONTIGUOUS}, {"metis", ASPARSE_PARTITION_METIS}, {NULL, 0}};
-const option_choice option_exchanges[] = {{"auto", ASPARSE_EXCHANGE_AUTO}, {"replicate", ASPARSE_EXCHANGE_REPLICATE},
-                                          {"rows", ASPARSE_EXCHANGE_ROWS}, {"columns", ASPARSE_EXCHANGE_COLUMNS},
-                                          {"grid", ASPARSE_EXCHANGE_GRID}, {NULL, 0}};
+const option_choice option_exchanges[] = {{"auto", ASPARSE_EXCHANGE_AUTO},
+                                          {"replicate", ASPARSE_EXCHANGE_REPLICATE},
+                                          {"rows", ASPARSE_EXCHANGE_ROWS},
+                                          {"cover", ASPARSE_EXCHANGE_COVER},
+                                          {"columns", ASPARSE_EXCHANGE_COLUMNS},
+                                          {"grid", ASPARSE_EXCHANGE_GRID},
+                                          {NULL, 0}};
 const option_choice option_placements[] = {
     {"planner", ASPARSE_PLACEMENT_PLANNER}, {"rows", ASPARSE_PLACEMENT_ROWS}, {NULL, 0}};
 const option_choice option_backends[] = {
