@@ -55,7 +55,10 @@ typedef struct asparse_options {
   bool bf16_result;   /* C in bf16 instead of fp32, where A and B are bf16; on a GPU only */
   bool keep_order;    /* GPU: do not bring like rows together, which costs planning time and saves gathered columns */
   const char *kernel; /* GPU: a kernel by name (see asparse_bench --list); NULL: chosen */
-  bool keep_csr;      /* keep A beside its shards, as asparse_verify needs it */
+  /* The same C bit for bit for any number of ranks and any grid: rows are summed in the order of columns, in CSR on the
+   * host, after all rows of B have come. Not with cover, METIS, another format or a GPU. */
+  bool reproducible;
+  bool keep_csr; /* keep A beside its shards, as asparse_verify needs it */
 } asparse_options;
 
 /* contiguous, auto, auto, auto, the matrix's own precision, keep_csr. */

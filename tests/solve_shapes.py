@@ -135,6 +135,28 @@ def root(checks, folder):
     checks.that(all(np.array_equal(c, outputs[0]) for c in outputs), "a random B differs by where it is made")
 
 
+def reproducible(checks, folder):
+    """Whatever the ranks, exchange and grid, the same bits; refused where that cannot be."""
+    path, out = folder / "a.h5", folder / "c.h5"
+    write_csr(path, random_csr(300, 300, 0.1))
+    for precision in ("fp64", "fp32", "bf16"):
+        first = None
+        for ranks, extra in ((1, ()), (2, ("--exchange", "rows")), (3, ("--exchange", "replicate")),
+                             (4, ("--grid", "2x2")), (5, ("--exchange", "columns")), (8, ("--grid", "4x2"))):
+            result = run("asparse_solve", path, "-o", out, "--cols", 40, "--reproducible", "--precision", precision,
+                         "--json", "-", *extra, ranks=ranks)
+            if not checks.that(result.returncode == OK, said(result)):
+                continue
+            checks.that(json.loads(result.stdout)["choices"]["reproducible"], "the report does not say reproducible")
+            c = read_dense(out)
+            first = c if first is None else first
+            same = np.array_equal(c.view(np.uint8), first.view(np.uint8))
+            checks.that(same, f"--reproducible: p={ranks} {extra} {precision} differs from p=1")
+    for extra in (["--exchange", "cover"], ["--format", "wcsr"], ["--backend", "cuda"]):
+        result = run("asparse_solve", path, "--reproducible", *extra, ranks=2)
+        checks.that(result.returncode == USAGE, f"{extra}: {said(result)}")
+
+
 def special_values(checks, folder):
     """Inf and NaN of B appear exactly where CSR arithmetic puts them, whatever the padding."""
     matrix = random_csr(97, 97, 0.06)
@@ -191,6 +213,7 @@ def test():
         every_shape(checks, folder)
         grids(checks, folder)
         root(checks, folder)
+        reproducible(checks, folder)
         special_values(checks, folder)
         metis(checks, folder)
         repeatable(checks, folder)

@@ -244,6 +244,48 @@ static void covers_move_less(void **unused) {
   }
 }
 
+/* C of one column of ranks, of p rows of them, of all of B and of blocks of columns is the same bit for bit. */
+static void sums_are_reproducible(void **unused) {
+  (void)unused;
+  uint64_t state = 14;
+  const int p = test_comm->size;
+  for (int dtype = ASPARSE_FP64; dtype <= ASPARSE_BF16; dtype++) {
+    problem alone = {.whole = test_whole(&state, 100, 90, 3, -1)};
+    asparse_options options = asparse_options_default();
+    asparse_csr *slab = test_rows(alone.whole, 0, 100);
+    options.own_precision = false;
+    options.precision = (asparse_dtype)dtype;
+    options.reproducible = true;
+    assert_int_equal(asparse_matrix_create(test_self, &slab, &options, 21, &alone.a), ASPARSE_OK);
+    assert_int_equal(asparse_plan_create(alone.a, &options, 21, &alone.plan), ASPARSE_OK);
+    assert_int_equal(asparse_plan_operands(alone.plan, &alone.b, &alone.c), ASPARSE_OK);
+    asparse_plan_fill_random(alone.plan, alone.b, 7);
+    assert_int_equal(asparse_plan_execute(alone.plan, alone.b, alone.c), ASPARSE_OK);
+    for (int exchange = ASPARSE_EXCHANGE_REPLICATE; exchange <= ASPARSE_EXCHANGE_GRID; exchange++) {
+      if (exchange == ASPARSE_EXCHANGE_COVER) continue;
+      options.exchange = (asparse_exchange_mode)exchange;
+      options.grid_columns = exchange == ASPARSE_EXCHANGE_GRID ? (p % 2 == 0 ? 2 : p) : 0;
+      options.grid_rows = options.grid_columns > 0 ? p / options.grid_columns : 0;
+      problem q = {.whole = alone.whole};
+      assert_int_equal(problem_solve(&q, test_slab(alone.whole, test_comm, &state), &options, 21), ASPARSE_OK);
+      const size_t size = asparse_dtype_size(q.c->dtype);
+      for (int64_t i = 0; i < q.c->m; i++) {
+        const int64_t at = asparse_plan_c_row(q.plan, i) * 21 + asparse_plan_column(q.plan, 0);
+        assert_memory_equal((char *)q.c->values + (size_t)(i * q.c->n) * size,
+                            (char *)alone.c->values + (size_t)at * size, (size_t)q.c->n * size);
+      }
+      q.whole = NULL;
+      problem_free(&q);
+    }
+    options.exchange = ASPARSE_EXCHANGE_COVER;
+    options.grid_rows = options.grid_columns = 0;
+    asparse_plan *none = NULL;
+    assert_int_equal(asparse_plan_create(alone.a, &options, 21, &none), ASPARSE_ERR_USAGE);
+    asparse_error_clear();
+    problem_free(&alone);
+  }
+}
+
 static void wrong_grids(void **unused) {
   (void)unused;
   const int p = test_comm->size;
@@ -446,6 +488,11 @@ static void allocation_failures(void **unused) {
   options.partition = ASPARSE_PARTITION_CONTIGUOUS;
   options.exchange = ASPARSE_EXCHANGE_COVER;
   fail_allocations(&options);
+  options.exchange = ASPARSE_EXCHANGE_ROWS;
+  options.format = ASPARSE_FORMAT_AUTO;
+  options.reproducible = true;
+  fail_allocations(&options);
+  options.reproducible = false;
   options.exchange = ASPARSE_EXCHANGE_COLUMNS;
   fail_allocations(&options);
   options.exchange = ASPARSE_EXCHANGE_GRID;
@@ -456,13 +503,21 @@ static void allocation_failures(void **unused) {
 
 static int group(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_paths_are_right), cmocka_unit_test(grids_are_right),
-      cmocka_unit_test(blocks_of_columns),   cmocka_unit_test(layouts_are_counted),
-      cmocka_unit_test(root_has_all),        cmocka_unit_test(covers_move_less),
-      cmocka_unit_test(wrong_grids),         cmocka_unit_test(metis_is_right),
-      cmocka_unit_test(short_messages),      cmocka_unit_test(leading_dimensions),
-      cmocka_unit_test(faults_are_found),    cmocka_unit_test(biased_sums_are_no_faults),
-      cmocka_unit_test(wrong_operands),      cmocka_unit_test(allocation_failures),
+      cmocka_unit_test(all_paths_are_right),
+      cmocka_unit_test(grids_are_right),
+      cmocka_unit_test(blocks_of_columns),
+      cmocka_unit_test(layouts_are_counted),
+      cmocka_unit_test(root_has_all),
+      cmocka_unit_test(sums_are_reproducible),
+      cmocka_unit_test(covers_move_less),
+      cmocka_unit_test(wrong_grids),
+      cmocka_unit_test(metis_is_right),
+      cmocka_unit_test(short_messages),
+      cmocka_unit_test(leading_dimensions),
+      cmocka_unit_test(faults_are_found),
+      cmocka_unit_test(biased_sums_are_no_faults),
+      cmocka_unit_test(wrong_operands),
+      cmocka_unit_test(allocation_failures),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

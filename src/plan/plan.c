@@ -54,11 +54,22 @@ cleanup:
   return status;
 }
 
+/* Local. */
+static asparse_status merge_halves(asparse_plan *plan) {
+  const asparse_matrix *a = plan->matrix;
+  int64_t begin = a->col_starts[a->grid.column_comm->rank], below = 0;
+  if (plan->exchange == ASPARSE_EXCHANGE_REPLICATE) below = begin;
+  else
+    while (below < a->part.n_halo && a->part.col_map_offd[below] < begin) below++;
+  return asparse_merged_create(a->part.diag, plan->offd, below, plan->n, &plan->merged);
+}
+
 static bool shards_are_ready(const asparse_plan *plan, const asparse_options *options) {
   const asparse_matrix *a = plan->matrix;
   return a->ready.format != ASPARSE_FORMAT_AUTO && plan->engine->backend->space == ASPARSE_SPACE_HOST &&
          (options->format == ASPARSE_FORMAT_AUTO || options->format == a->ready.format) &&
-         (options->unit == 0 || options->unit == a->ready.unit) && plan->exchange == ASPARSE_EXCHANGE_ROWS;
+         (options->unit == 0 || options->unit == a->ready.unit) && plan->exchange == ASPARSE_EXCHANGE_ROWS &&
+         !plan->merged;
 }
 
 /* Takes the shards of a partition file as they are. CSR is its own shard. Local. */
@@ -90,15 +101,19 @@ static int64_t widest_block(const asparse_plan *plan) {
 static asparse_status choose_shards(asparse_plan *plan, const asparse_options *options, asparse_kernel_config *diag,
                                     asparse_kernel_config *offd) {
   asparse_status status = ASPARSE_OK;
-  asparse_matrix *a = plan->matrix;
+  const asparse_matrix *a = plan->matrix;
+  asparse_local_csr *own = plan->merged ? plan->merged->a : a->part.diag;
+  asparse_local_csr *rest = plan->merged ? plan->merged->none : plan->offd;
+  asparse_options wanted = *options;
+  if (plan->merged) wanted.format = ASPARSE_FORMAT_CSR;
   const asparse_space space = plan->engine->backend->space;
   asparse_clustered diag_rows = {0}, offd_rows = {0};
   const bool on_device = space == ASPARSE_SPACE_DEVICE;
   const int64_t n = widest_block(plan);
-  TRY(asparse_choice_make(a->comm, a->part.diag, n, space, options, on_device ? &diag_rows : NULL, diag));
-  TRY(asparse_choice_make(a->comm, plan->offd, n, space, options, on_device ? &offd_rows : NULL, offd));
-  status = build_shard(a->part.diag, &diag_rows, diag, &plan->diag_shard);
-  if (status == ASPARSE_OK) status = build_shard(plan->offd, &offd_rows, offd, &plan->offd_shard);
+  TRY(asparse_choice_make(a->comm, own, n, space, &wanted, on_device ? &diag_rows : NULL, diag));
+  TRY(asparse_choice_make(a->comm, rest, n, space, &wanted, on_device ? &offd_rows : NULL, offd));
+  status = build_shard(own, &diag_rows, diag, &plan->diag_shard);
+  if (status == ASPARSE_OK) status = build_shard(rest, &offd_rows, offd, &plan->offd_shard);
   TRY(asparse_comm_agree(a->comm, status));
 cleanup:
   asparse_clustered_free(&diag_rows);
@@ -133,6 +148,22 @@ cleanup:
   return status;
 }
 
+/* What --reproducible cannot be had with. */
+static asparse_status check_reproducible(const asparse_matrix *a, const asparse_options *options) {
+  asparse_status status = ASPARSE_OK;
+  if (!options->reproducible) return ASPARSE_OK;
+  TRY_THAT(options->format == ASPARSE_FORMAT_AUTO || options->format == ASPARSE_FORMAT_CSR, ASPARSE_ERR_USAGE,
+           "a reproducible C is summed in CSR; leave out the format %s", asparse_format_name(options->format));
+  TRY_THAT(options->exchange != ASPARSE_EXCHANGE_COVER, ASPARSE_ERR_USAGE,
+           "exchange cover adds partial rows by ranks; a reproducible C needs another exchange");
+  TRY_THAT(a->method == ASPARSE_PARTITION_CONTIGUOUS, ASPARSE_ERR_USAGE,
+           "METIS changes the order of columns with the number of ranks; a reproducible C needs contiguous parts");
+  TRY_THAT(options->backend != ASPARSE_BACKEND_CUDA, ASPARSE_ERR_USAGE,
+           "GPU kernels sum long rows in pieces; a reproducible C is computed on the host");
+cleanup:
+  return status;
+}
+
 static asparse_status plan_start(asparse_matrix *a, const asparse_options *options, int64_t n, asparse_plan **out) {
   asparse_status status = ASPARSE_OK;
   asparse_plan *plan = NULL;
@@ -140,6 +171,7 @@ static asparse_status plan_start(asparse_matrix *a, const asparse_options *optio
   TRY_THAT(a->part.diag, ASPARSE_ERR_USAGE,
            "this matrix gave up its CSR to an earlier plan; create that with keep_csr");
   TRY(asparse_grid_check(&a->grid, options));
+  TRY(check_reproducible(a, options));
   TRY_THAT(n >= a->grid.columns, ASPARSE_ERR_USAGE,
            "B has %lld columns; blocks of them for %d ranks would be empty, so use fewer ranks or another exchange",
            (long long)n, a->grid.columns);
@@ -161,7 +193,8 @@ cleanup:
 static asparse_status open_engine(asparse_plan *plan, const asparse_options *options) {
   asparse_status status = ASPARSE_OK;
   asparse_comm *comm = plan->matrix->comm;
-  TRY(asparse_comm_agree(comm, asparse_engine_open(options->backend, comm->node_rank, &plan->engine)));
+  const asparse_backend_kind wanted = options->reproducible ? ASPARSE_BACKEND_HOST : options->backend;
+  TRY(asparse_comm_agree(comm, asparse_engine_open(wanted, comm->node_rank, &plan->engine)));
   int64_t on_device = plan->engine->backend->space == ASPARSE_SPACE_DEVICE, everywhere = on_device;
   TRY(asparse_comm_min(comm, &everywhere, 1));
   if (everywhere != on_device) {
@@ -199,6 +232,8 @@ static void fill_stats(asparse_plan *plan) {
   stats->bytes_sent = plan->halo->bytes_sent;
   stats->bytes_received = plan->halo->bytes_received;
   if (plan->cover) asparse_cover_add_stats(plan->cover, stats);
+  if (plan->merged) stats->csr_bytes += asparse_merged_csr_bytes(plan->merged);
+  if (plan->merged) stats->halo_bytes += asparse_merged_b_bytes(plan->merged);
   if (!plan->b_layout) return;
   stats->layout_bytes_sent = plan->b_layout->slice_bytes + plan->c_layout->block_bytes;
   stats->layout_bytes_received = plan->b_layout->block_bytes + plan->c_layout->slice_bytes;
@@ -245,7 +280,9 @@ asparse_status asparse_plan_create(asparse_matrix *a, const asparse_options *opt
   TRY(choose_exchange(plan, options->exchange));
   if (plan->exchange == ASPARSE_EXCHANGE_COVER)
     TRY(asparse_cover_create(a, plan->engine, options, plan->n, widest_block(plan), &plan->cover));
-  TRY(asparse_comm_agree(a->comm, number_offd(plan)));
+  status = number_offd(plan);
+  if (status == ASPARSE_OK && options->reproducible) status = merge_halves(plan);
+  TRY(asparse_comm_agree(a->comm, status));
   TRY(build_shards(plan, options));
   TRY(create_halo(plan));
   if (a->grid.columns > 1 && options->operands == ASPARSE_PLACEMENT_ROWS) TRY(create_layouts(plan));
@@ -277,6 +314,7 @@ void asparse_plan_destroy(asparse_plan **plan) {
   asparse_free(p->offd);
   asparse_halo_destroy(&p->halo);
   asparse_cover_destroy(&p->cover);
+  asparse_merged_destroy(&p->merged);
   asparse_layout_destroy(&p->b_layout);
   asparse_layout_destroy(&p->c_layout);
   asparse_dense_destroy(&p->b_block);
@@ -328,6 +366,18 @@ static asparse_status multiply_offd(asparse_plan *plan, asparse_dense *c) {
 
 enum { MARK_START = 0, MARK_PACKED, MARK_LOCAL, MARK_ARRIVED, MARK_END };
 
+/* C = A·B with whole rows of A. */
+static asparse_status multiply_merged(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
+  asparse_dense all = *b;
+  if (plan->halo->n_rows > 0) {
+    PASS(asparse_merged_gather(plan->merged, plan->halo, b->values, b->ld));
+    all.values = plan->merged->b;
+    all.ld = plan->n;
+  }
+  PASS(multiply_diag(plan, &all, c));
+  return plan->engine->backend->mark(plan->engine, MARK_END);
+}
+
 /* b and c in the engine's space. */
 static asparse_status execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
   asparse_engine *engine = plan->engine;
@@ -340,10 +390,11 @@ static asparse_status execute(asparse_plan *plan, const asparse_dense *b, aspars
   PASS(asparse_halo_exchange_begin(plan->halo, b->values, b->ld));
   if (plan->cover) PASS(asparse_halo_fail(plan->halo, asparse_cover_begin(plan->cover, b->values, b->ld)));
   PASS(backend->mark(engine, MARK_PACKED));
-  PASS(asparse_halo_fail(plan->halo, multiply_diag(plan, b, c)));
+  if (!plan->merged) PASS(asparse_halo_fail(plan->halo, multiply_diag(plan, b, c)));
   PASS(backend->mark(engine, MARK_LOCAL));
   PASS(asparse_halo_exchange_end(plan->halo));
   PASS(backend->mark(engine, MARK_ARRIVED));
+  if (plan->merged) return multiply_merged(plan, b, c);
   PASS(multiply_offd(plan, c));
   if (plan->cover) PASS(asparse_cover_end(plan->cover, c->values, c->ld));
   return backend->mark(engine, MARK_END);

@@ -6,6 +6,7 @@
 #include "plan/halo.h"
 #include "plan/layout.h"
 #include "plan/matrix.h"
+#include "plan/merged.h"
 
 struct asparse_plan {
   asparse_matrix *matrix; /* borrowed; with keep_csr false its CSR is freed once shards stand */
@@ -17,6 +18,7 @@ struct asparse_plan {
   asparse_local_csr *offd; /* offd with the columns of the halo buffer; its arrays are the matrix's or the cover's, */
   bool offd_owns_columns;  /* but col_idx with replicate: renumbered to all rows of B but own ones */
   asparse_cover *cover;    /* NULL with other exchanges */
+  asparse_merged *merged;  /* both halves as one, which diag_shard then is; NULL unless reproducible */
   asparse_shard *diag_shard, *offd_shard;
   bool borrows_diag_shard, borrows_offd_shard; /* they belong to the matrix (loaded from a partition file) */
   asparse_operator diag_operator, offd_operator;

@@ -40,8 +40,8 @@ static json_t *matrix_json(const solve_record *r) {
 static json_t *choices_json(const solve_record *r, const summary *s) {
   const asparse_stats *stats = &r->stats;
   return json_pack(
-      "{s:s, s:s, s:s, s:i, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:b}", "result",
-      asparse_dtype_name(r->result), "precision", asparse_dtype_name(r->dtype), "format",
+      "{s:s, s:s, s:s, s:i, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:b, s:b}",
+      "result", asparse_dtype_name(r->result), "precision", asparse_dtype_name(r->dtype), "format",
       asparse_format_name(stats->format), "unit", stats->unit, "halo_format", asparse_format_name(stats->offd_format),
       "halo_unit", stats->offd_unit, "partition", r->partition == ASPARSE_PARTITION_METIS ? "metis" : "contiguous",
       "exchange", option_name(option_exchanges, (int)summary_exchange(stats)), "grid_rows", stats->grid_rows,

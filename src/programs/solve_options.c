@@ -28,6 +28,7 @@ enum {
   OPTION_KERNEL,
   OPTION_RESULT,
   OPTION_KEEP_ORDER,
+  OPTION_REPRODUCIBLE,
   OPTION_VERIFY,
   OPTION_JSON,
   OPTION_CSV,
@@ -61,6 +62,7 @@ static const struct option solve_table[] = {{"b", required_argument, NULL, OPTIO
                                             {"kernel", required_argument, NULL, OPTION_KERNEL},
                                             {"result", required_argument, NULL, OPTION_RESULT},
                                             {"keep-order", no_argument, NULL, OPTION_KEEP_ORDER},
+                                            {"reproducible", no_argument, NULL, OPTION_REPRODUCIBLE},
                                             {"verify", optional_argument, NULL, OPTION_VERIFY},
                                             {"json", required_argument, NULL, OPTION_JSON},
                                             {"csv", required_argument, NULL, OPTION_CSV},
@@ -101,6 +103,8 @@ static const char solve_help[] =
     "  --kernel NAME          a GPU kernel by name; default: the one with the least predicted time\n"
     "  --keep-order           on a GPU: do not bring like rows together, which makes planning longer\n"
     "  --result TYPE          C of a bf16 product: fp32 (default), bf16 (on a GPU)\n"
+    "  --reproducible         the same C bit for bit for any number of ranks and any grid: on the host, in CSR, after all\n"
+    "                         rows of B have come\n"
     "  --threads T            threads of each rank; default: the cores of the machine shared by its ranks\n"
     "Measuring:\n"
     "  --repeat R             timed multiplications (default 5)\n"
@@ -156,6 +160,7 @@ static asparse_status parse_plan_option(int option, const char *value, asparse_o
     plan->operands = (asparse_placement)choice;
     break;
   case OPTION_KERNEL: plan->kernel = value; break;
+  case OPTION_REPRODUCIBLE: plan->reproducible = true; break;
   case OPTION_KEEP_ORDER: plan->keep_order = true; break;
   case OPTION_RESULT:
     PASS(option_choose("--result", value, option_results, &choice));
