@@ -49,7 +49,7 @@ static json_t *choices_json(const solve_record *r, const summary *s) {
       "placement", option_name(option_placements, (int)r->options->plan.operands), "transport", stats->transport,
       "backend", stats->backend, "device", stats->device, "kernel", stats->kernel, "halo_kernel", stats->offd_kernel,
       "isa", asparse_host_isa(), "predicted_seconds", s->quantities[QUANTITY_PREDICTED].max, "ready_shards",
-      r->stats.ready_shards);
+      r->stats.ready_shards, "reproducible", r->options->plan.reproducible);
 }
 
 static json_t *multiply_json(const solve_record *r, const summary *s) {
