@@ -61,7 +61,10 @@ typedef enum asparse_partition_method {
 typedef enum asparse_exchange_mode {
   ASPARSE_EXCHANGE_AUTO = 0,
   ASPARSE_EXCHANGE_REPLICATE, /* every rank receives all of B */
-  ASPARSE_EXCHANGE_ROWS       /* every rank receives the B rows its columns use */
+  ASPARSE_EXCHANGE_ROWS,      /* every rank receives the B rows its columns use */
+  ASPARSE_EXCHANGE_COVER,     /* rows of B or partial rows of C, whichever are less, by minimum vertex covers */
+  ASPARSE_EXCHANGE_COLUMNS,   /* every rank has all of A and a block of the columns of B and C: a grid of 1 × P */
+  ASPARSE_EXCHANGE_GRID       /* both: parts of A on the rows of a grid of ranks, blocks of columns on its columns */
 } asparse_exchange_mode;
 
 /* What the rows of B travel by between ranks. */
@@ -70,6 +73,12 @@ typedef enum asparse_comm_kind {
   ASPARSE_COMM_NCCL,
   ASPARSE_COMM_MPI /* from GPUs through pinned memory of the host */
 } asparse_comm_kind;
+
+/* How B and C lie on a grid of ranks with more than one column. */
+typedef enum asparse_placement {
+  ASPARSE_PLACEMENT_ROWS = 0, /* rows of all columns; every execute moves B to its blocks and C back */
+  ASPARSE_PLACEMENT_PLANNER   /* as they are multiplied: all rows of the rank's part, columns of its block */
+} asparse_placement;
 
 /* A slab of consecutive rows of a global sparse matrix, columns sorted and unique in each row. */
 typedef struct asparse_csr {

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 
 from asparse_testing import OK, RUNTIME, USAGE, Checks, Folder, main, read_dense, run, said, write_csr
 
-PHASES = {"read", "partition", "move", "build", "b", "copy", "multiply", "pack", "communication", "local",
-          "wait", "halo", "verify", "write"}
+PHASES = {"read", "partition", "move", "build", "b", "copy", "multiply", "pack", "communication", "local", "wait", "halo",
+          "layout", "verify", "gather", "write"}
 
 
 def matrix():

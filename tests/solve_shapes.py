@@ -4,7 +4,7 @@ import json
 import numpy as np
 import scipy.sparse as sp
 
-from asparse_testing import Checks, Folder, OK, agrees, main, read_dense, run, said, write_csr
+from asparse_testing import Checks, Folder, OK, USAGE, agrees, main, read_dense, run, said, write_csr
 
 rng = np.random.default_rng(20261130)
 
@@ -53,9 +53,9 @@ def options_for(index):
     """Walks through the combinations instead of multiplying them out."""
     formats = (["auto"], ["csr"], ["wcsr", "--unit", "8"], ["wcsr", "--unit", "16"], ["wcsr", "--unit", "32"],
                ["wcsr", "--unit", "64"], ["bcsr", "--unit", "16"], ["bcsr", "--unit", "32"], ["bcsr", "--unit", "64"])
-    exchanges = ("auto", "rows", "replicate")
+    exchanges = ("auto", "rows", "replicate", "cover")
     precisions = ("fp64", "fp32", "bf16")
-    return (["--format", *formats[index % len(formats)], "--exchange", exchanges[index // 2 % 3]],
+    return (["--format", *formats[index % len(formats)], "--exchange", exchanges[index // 2 % 4]],
             precisions[index % 3])
 
 
@@ -72,6 +72,9 @@ def check_run(checks, folder, name, matrix, n, ranks, extra, precision, b=None):
     record = json.loads(result.stdout)
     checks.that(record["verification"]["passed"], f"{label}: verification {record['verification']}")
     checks.that(record["ranks"] == ranks, f"{label}: {record['ranks']} ranks reported")
+    if "--grid" in extra:
+        grid = f"{record['choices']['grid_rows']}x{record['choices']['grid_columns']}"
+        checks.that(grid == extra[extra.index("--grid") + 1], f"{label}: {record['choices']}")
     summed = matrix.copy()
     summed.sum_duplicates()
     checks.that(record["matrix"]["nnz"] == summed.nnz, f"{label}: nnz {record['matrix']['nnz']} != {summed.nnz}")
@@ -93,6 +96,65 @@ def every_shape(checks, folder):
             extra, precision = options_for(index)
             check_run(checks, folder, name, matrix, n, ranks, extra, precision)
             index += 1
+
+
+def grids(checks, folder):
+    """Parts of A by blocks of columns: random B, B of the file, METIS, and a file that several ranks share by rows."""
+    matrix, square = random_csr(170, 90, 0.06), random_csr(150, 150, 0.05)
+    has_metis = "METIS" in run("asparse_solve", "--version").stdout
+    index = 0
+    for ranks, shape in ((2, "1x2"), (3, "3x1"), (4, "2x2"), (6, "2x3"), (8, "2x4"), (8, "1x8")):
+        for placement in ("planner", "rows"):
+            exchange = ("auto", "rows", "replicate", "grid", "cover")[index % 5]
+            extra = ["--grid", shape, "--placement", placement, "--exchange", exchange]
+            check_run(checks, folder, "grid", matrix, 67, ranks, extra, ("fp64", "fp32", "bf16")[index % 3])
+            if has_metis and ranks < 5:
+                check_run(checks, folder, "grid, metis", square, 33, ranks, [*extra, "--partition", "metis"], "fp64")
+            index += 1
+    for placement in ("planner", "rows"):
+        check_run(checks, folder, "columns", matrix, 50, 3, ["--exchange", "columns", "--placement", placement], "fp64")
+    for extra, ranks in ((["--exchange", "grid"], 2), (["--grid", "2x3"], 4), (["--grid", "2by2"], 4),
+                         (["--exchange", "columns", "--grid", "2x2"], 4), (["--exchange", "columns", "--cols", 3], 4)):
+        result = run("asparse_solve", folder / "a.h5", *extra, ranks=ranks)
+        checks.that(result.returncode == USAGE, f"{extra}: {said(result)}")
+
+
+def root(checks, folder):
+    """B sent from rank 0, C brought there: for rows, blocks of columns and permuted rows."""
+    matrix = random_csr(130, 130, 0.06)
+    has_metis = "METIS" in run("asparse_solve", "--version").stdout
+    cases = [(1, []), (3, []), (4, ["--grid", "2x2"]), (3, ["--exchange", "columns", "--placement", "rows"])]
+    if has_metis:
+        cases.append((4, ["--grid", "2x2", "--partition", "metis"]))
+    for ranks, extra in cases:
+        check_run(checks, folder, "root", matrix, 29, ranks, ["--b-from", "root", "--gather", *extra], "fp32")
+    outputs = []
+    for extra in ([], ["--b-from", "root"], ["--gather"]):
+        run("asparse_solve", folder / "a.h5", "-o", folder / "c.h5", "--cols", 20, "-q", *extra, ranks=2)
+        outputs.append(read_dense(folder / "c.h5"))
+    checks.that(all(np.array_equal(c, outputs[0]) for c in outputs), "a random B differs by where it is made")
+
+
+def reproducible(checks, folder):
+    """Whatever the ranks, exchange and grid, the same bits; refused where that cannot be."""
+    path, out = folder / "a.h5", folder / "c.h5"
+    write_csr(path, random_csr(300, 300, 0.1))
+    for precision in ("fp64", "fp32", "bf16"):
+        first = None
+        for ranks, extra in ((1, ()), (2, ("--exchange", "rows")), (3, ("--exchange", "replicate")),
+                             (4, ("--grid", "2x2")), (5, ("--exchange", "columns")), (8, ("--grid", "4x2"))):
+            result = run("asparse_solve", path, "-o", out, "--cols", 40, "--reproducible", "--precision", precision,
+                         "--json", "-", *extra, ranks=ranks)
+            if not checks.that(result.returncode == OK, said(result)):
+                continue
+            checks.that(json.loads(result.stdout)["choices"]["reproducible"], "the report does not say reproducible")
+            c = read_dense(out)
+            first = c if first is None else first
+            same = np.array_equal(c.view(np.uint8), first.view(np.uint8))
+            checks.that(same, f"--reproducible: p={ranks} {extra} {precision} differs from p=1")
+    for extra in (["--exchange", "cover"], ["--format", "wcsr"], ["--backend", "cuda"]):
+        result = run("asparse_solve", path, "--reproducible", *extra, ranks=2)
+        checks.that(result.returncode == USAGE, f"{extra}: {said(result)}")
 
 
 def special_values(checks, folder):
@@ -128,24 +190,30 @@ def repeatable(checks, folder):
     path = folder / "a.h5"
     matrix = random_csr(400, 400, 0.03)
     write_csr(path, matrix)
-    outputs = {}
-    for ranks in (1, 2, 3, 8):
+    first = None
+    for ranks, extra in ((1, ()), (2, ()), (3, ()), (8, ()), (3, ("--exchange", "columns")), (8, ("--grid", "4x2")),
+                         (4, ("--exchange", "cover"))):
+        outputs = []
         for attempt in range(2):
-            out = folder / f"c{ranks}.{attempt}.h5"
-            result = run("asparse_solve", path, "-o", out, "--cols", 33, "-q", ranks=ranks)
+            out = folder / f"c{attempt}.h5"
+            result = run("asparse_solve", path, "-o", out, "--cols", 33, "-q", *extra, ranks=ranks)
             checks.that(result.returncode == OK, said(result))
             checks.that(result.stdout == "", f"--quiet printed {result.stdout}")
-            outputs[ranks, attempt] = read_dense(out)
-        same = np.array_equal(outputs[ranks, 0].view(np.uint64), outputs[ranks, 1].view(np.uint64))
-        checks.that(same, f"two runs at p={ranks} differ")
-        close = np.allclose(outputs[ranks, 0], outputs[1, 0], rtol=1e-12, atol=1e-12)
-        checks.that(close, f"p={ranks} and p=1 multiply different B")
+            outputs.append(read_dense(out))
+        first = outputs[0] if first is None else first
+        same = np.array_equal(outputs[0].view(np.uint64), outputs[1].view(np.uint64))
+        checks.that(same, f"two runs at p={ranks} {extra} differ")
+        close = np.allclose(outputs[0], first, rtol=1e-12, atol=1e-12)
+        checks.that(close, f"p={ranks} {extra} and p=1 multiply different B")
 
 
 def test():
     checks = Checks()
     with Folder() as folder:
         every_shape(checks, folder)
+        grids(checks, folder)
+        root(checks, folder)
+        reproducible(checks, folder)
         special_values(checks, folder)
         metis(checks, folder)
         repeatable(checks, folder)

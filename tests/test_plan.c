@@ -27,24 +27,24 @@ static asparse_status problem_solve(problem *p, asparse_csr *slab, const asparse
   TRY(asparse_matrix_create(test_comm, &slab, options, n, &p->a));
   TRY(asparse_plan_create(p->a, options, n, &p->plan));
   TRY(asparse_comm_agree(test_comm, asparse_plan_operands(p->plan, &p->b, &p->c)));
-  asparse_matrix_fill_random(p->a, p->b, 7);
+  asparse_plan_fill_random(p->plan, p->b, 7);
   memset(p->c->values, 0xff, (size_t)(p->c->m * p->c->ld) * asparse_dtype_size(p->c->dtype)); /* NaN */
   TRY(asparse_plan_execute(p->plan, p->b, p->c));
 cleanup:
   return status;
 }
 
-/* |C − AB| ≤ γ·|A||B| for this rank's rows, from the whole matrix and B made anew. */
-static void assert_right(const problem *p, asparse_dtype dtype, int64_t n) {
+/* |C − AB| ≤ γ·|A||B| for this rank's share, from the whole matrix and B made anew. */
+static void assert_right(const problem *p, asparse_dtype dtype) {
   const asparse_csr *a = p->whole;
   double u = dtype == ASPARSE_FP64 ? 0x1p-52 : 0x1p-23;
   double element[2];
   for (int64_t i = 0; i < p->c->m; i++) {
-    int64_t row = asparse_matrix_row(p->a, i);
-    for (int64_t j = 0; j < n; j++) {
+    int64_t row = asparse_plan_c_row(p->plan, i);
+    for (int64_t j = 0; j < p->c->n; j++) {
       double sum = 0, size = 0, q = (double)(a->row_ptr[row + 1] - a->row_ptr[row]) + 1;
       for (int64_t e = a->row_ptr[row]; e < a->row_ptr[row + 1]; e++) {
-        asparse_store(dtype, element, 0, asparse_random_element(7, a->col_idx[e], j));
+        asparse_store(dtype, element, 0, asparse_random_element(7, a->col_idx[e], asparse_plan_column(p->plan, j)));
         asparse_store(dtype, element + 1, 0, ((const double *)a->values)[e]);
         double x = asparse_load(dtype, element, 0) * asparse_load(dtype, element + 1, 0);
         sum += x;
@@ -60,13 +60,16 @@ static void check(uint64_t *state, asparse_csr *whole, const asparse_options *op
   problem p = {.whole = whole};
   asparse_verification verification;
   assert_int_equal(problem_solve(&p, test_slab(whole, test_comm, state), options, n), ASPARSE_OK);
-  assert_right(&p, p.a->dtype, n);
+  assert_right(&p, p.a->dtype);
   assert_int_equal(asparse_verify(p.plan, p.b, p.c, 3, &verification), ASPARSE_OK);
   assert_true(verification.passed);
   assert_int_equal(verification.rows_checked, whole->m);
   p.whole = NULL;
   problem_free(&p);
 }
+
+/* More ranks than a machine has cores take long: fewer combinations of what is covered on fewer ranks. */
+static bool many_ranks(void) { return test_comm->size > 4; }
 
 static void all_paths_are_right(void **unused) {
   (void)unused;
@@ -79,8 +82,9 @@ static void all_paths_are_right(void **unused) {
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
     asparse_csr *whole = test_whole(&state, shapes[s].m, shapes[s].k, shapes[s].sparsity, shapes[s].dense_row);
     for (int format = ASPARSE_FORMAT_AUTO; format <= ASPARSE_FORMAT_BCSR; format++) {
-      for (int exchange = ASPARSE_EXCHANGE_AUTO; exchange <= ASPARSE_EXCHANGE_ROWS; exchange++) {
+      for (int exchange = ASPARSE_EXCHANGE_AUTO; exchange <= ASPARSE_EXCHANGE_COVER; exchange++) {
         for (int dtype = ASPARSE_FP64; dtype <= ASPARSE_BF16; dtype++) {
+          if (many_ranks() && dtype != (format + exchange) % 3) continue;
           asparse_options options = asparse_options_default();
           options.format = (asparse_format)format;
           options.unit = format == ASPARSE_FORMAT_CSR ? 0 : units[format];
@@ -95,6 +99,224 @@ static void all_paths_are_right(void **unused) {
   }
 }
 
+/* All grids that p ranks can form. */
+static void grids_are_right(void **unused) {
+  (void)unused;
+  static const struct {
+    int64_t m, k, sparsity, dense_row, n;
+  } shapes[] = {
+      {90, 90, 8, -1, 70}, {50, 1, 2, -1, 8}, {3, 130, 4, 1, 9}, {130, 3, 2, -1, 65}, {20, 20, 1000000, -1, 8}};
+  uint64_t state = 9;
+  int combination = 0;
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+    asparse_csr *whole = test_whole(&state, shapes[s].m, shapes[s].k, shapes[s].sparsity, shapes[s].dense_row);
+    for (int columns = 1; columns <= test_comm->size; columns++) {
+      if (test_comm->size % columns != 0) continue;
+      for (int exchange = ASPARSE_EXCHANGE_AUTO; exchange <= ASPARSE_EXCHANGE_COVER; exchange++) {
+        for (int placement = ASPARSE_PLACEMENT_ROWS; placement <= ASPARSE_PLACEMENT_PLANNER; placement++) {
+          asparse_options options = asparse_options_default();
+          options.exchange = (asparse_exchange_mode)exchange;
+          options.grid_rows = test_comm->size / columns;
+          options.grid_columns = columns;
+          options.operands = (asparse_placement)placement;
+          options.format = (asparse_format)(combination % 4);
+          options.precision = (asparse_dtype)(combination % 3);
+          options.own_precision = false;
+          check(&state, whole, &options, shapes[s].n);
+          combination++;
+        }
+      }
+    }
+    asparse_csr_destroy(&whole);
+  }
+}
+
+/* Every column belongs to one block; whole multiples of 8 where all blocks can have them. */
+static void blocks_of_columns(void **unused) {
+  (void)unused;
+  for (int64_t n = 1; n < 200; n++) {
+    for (int blocks = 1; blocks <= 9 && blocks <= n; blocks++) {
+      assert_int_equal(asparse_grid_column_start(n, blocks, 0), 0);
+      assert_int_equal(asparse_grid_column_start(n, blocks, blocks), n);
+      for (int block = 0; block < blocks; block++) {
+        const int64_t begin = asparse_grid_column_start(n, blocks, block);
+        const int64_t width = asparse_grid_column_start(n, blocks, block + 1) - begin;
+        assert_true(width > 0 && width <= asparse_grid_column_start(n, blocks, 1));
+        assert_true(begin % 8 == 0 || (n + 7) / 8 < blocks);
+      }
+    }
+  }
+}
+
+/* Rows of B and of C leave and arrive once: what the report counts is what a block lacks. */
+static void layouts_are_counted(void **unused) {
+  (void)unused;
+  const int p = test_comm->size;
+  uint64_t state = 10;
+  asparse_options options = asparse_options_default();
+  options.exchange = ASPARSE_EXCHANGE_COLUMNS;
+  problem p1 = {.whole = test_whole(&state, 48, 80, 5, -1)};
+  asparse_stats stats;
+  const int64_t n = 8 * p;
+  assert_int_equal(problem_solve(&p1, test_slab(p1.whole, test_comm, &state), &options, n), ASPARSE_OK);
+  asparse_plan_stats(p1.plan, &stats);
+  int64_t bytes[4] = {stats.layout_bytes_sent, stats.layout_bytes_received, stats.bytes_sent, stats.bytes_received};
+  assert_int_equal(asparse_comm_sum(test_comm, bytes, 4), ASPARSE_OK);
+  assert_int_equal(bytes[0], (48 + 80) * n * 8 * (p - 1) / p);
+  assert_int_equal(bytes[1], bytes[0]);
+  assert_int_equal(bytes[2] + bytes[3], 0);
+  assert_true(stats.grid_rows == 1 && stats.grid_columns == p);
+  problem_free(&p1);
+}
+
+/* B whole on rank 0, C whole on rank 0: on every grid and placement the same as each rank's own share. */
+static void root_has_all(void **unused) {
+  (void)unused;
+  uint64_t state = 12;
+  for (int trial = 0; trial < 8; trial++) {
+    const int columns = trial % 2 ? test_comm->size : 1;
+    asparse_options options = asparse_options_default();
+    options.grid_columns = columns;
+    options.grid_rows = test_comm->size / columns;
+    options.operands = (asparse_placement)(trial / 2 % 2);
+    if (trial >= 4 && ASPARSE_HAVE_METIS) options.partition = ASPARSE_PARTITION_METIS;
+    problem p = {.whole = test_whole(&state, 40, 40, 3, -1)};
+    asparse_dense *whole_b = NULL, *whole_c = NULL, *b = NULL, *c = NULL;
+    assert_int_equal(problem_solve(&p, test_slab(p.whole, test_comm, &state), &options, 19), ASPARSE_OK);
+    assert_int_equal(asparse_plan_operands(p.plan, &b, &c), ASPARSE_OK);
+    if (test_comm->rank == 0) {
+      assert_int_equal(asparse_dense_create(&whole_b, 40, 19, ASPARSE_FP64), ASPARSE_OK);
+      asparse_dense_fill_random(whole_b, 7, 0, NULL);
+    }
+    assert_int_equal(asparse_plan_scatter_b(p.plan, whole_b, b), ASPARSE_OK);
+    assert_memory_equal(b->values, p.b->values, (size_t)(b->m * b->n) * sizeof(double));
+    assert_int_equal(asparse_plan_gather_c(p.plan, p.c, &whole_c), ASPARSE_OK);
+    assert_int_equal(whole_c != NULL, test_comm->rank == 0);
+    for (int64_t i = 0; whole_c && i < p.c->m; i++) {
+      for (int64_t j = 0; j < p.c->n; j++) {
+        const int64_t row = asparse_plan_c_row(p.plan, i), col = asparse_plan_column(p.plan, j);
+        assert_true(((double *)whole_c->values)[row * 19 + col] == ((double *)p.c->values)[i * p.c->n + j]);
+      }
+    }
+    asparse_dense_destroy(&c);
+    if (whole_c) { /* the whole is checked by the same function, as a share with every row */
+      asparse_matrix alone = {.comm = test_self, .grid = {.rows = 1, .columns = 1, .column_comm = test_self}};
+      int64_t starts[2] = {0, 40};
+      asparse_plan one = {.matrix = &alone, .n_global = 19, .n = 19};
+      alone.row_starts = alone.col_starts = starts;
+      assert_right(&(problem){.whole = p.whole, .plan = &one, .c = whole_c}, ASPARSE_FP64);
+    }
+    asparse_dense_destroy(&b), asparse_dense_destroy(&whole_b), asparse_dense_destroy(&whole_c);
+    problem_free(&p);
+  }
+}
+
+/* From the same slabs every time, so that the partition is the same. */
+static void count_bytes(asparse_csr *whole, uint64_t state, asparse_options *options, asparse_exchange_mode exchange,
+                        asparse_stats *stats) {
+  problem p = {.whole = whole};
+  options->exchange = exchange;
+  assert_int_equal(problem_solve(&p, test_slab(whole, test_comm, &state), options, 6), ASPARSE_OK);
+  asparse_plan_stats(p.plan, stats);
+  p.whole = NULL;
+  problem_free(&p);
+}
+
+/* A cover never moves more than rows of B, on no rank; where a dense row and a dense column of A meet, much less. */
+static void covers_move_less(void **unused) {
+  (void)unused;
+  uint64_t state = 13;
+  for (int dtype = ASPARSE_FP64; dtype <= ASPARSE_BF16; dtype++) {
+    for (int64_t sparsity = 2; sparsity < 200; sparsity *= 3) {
+      asparse_options options = asparse_options_default();
+      asparse_stats rows, cover;
+      options.own_precision = false;
+      options.precision = (asparse_dtype)dtype;
+      asparse_csr *whole = test_whole(&state, 120, 120, sparsity, sparsity > 20 ? 60 : -1);
+      count_bytes(whole, state, &options, ASPARSE_EXCHANGE_ROWS, &rows);
+      count_bytes(whole, state, &options, ASPARSE_EXCHANGE_COVER, &cover);
+      assert_true(cover.bytes_received <= rows.bytes_received && cover.bytes_sent <= rows.bytes_sent);
+      int64_t sums[] = {rows.bytes_received, cover.bytes_received, cover.bytes_sent, rows.nnz,
+                        cover.nnz,           cover.partial_rows};
+      assert_int_equal(asparse_comm_sum(test_comm, sums, 6), ASPARSE_OK);
+      assert_int_equal(sums[1], sums[2]);
+      assert_int_equal(sums[3], whole->nnz);
+      assert_int_equal(sums[4], whole->nnz);
+      if (sparsity > 20 && test_comm->size > 1) assert_true(sums[5] > 0 && sums[1] < sums[0]);
+      asparse_csr_destroy(&whole);
+    }
+  }
+}
+
+/* C of one column of ranks, of p rows of them, of all of B and of blocks of columns is the same bit for bit. */
+static void sums_are_reproducible(void **unused) {
+  (void)unused;
+  uint64_t state = 14;
+  const int p = test_comm->size;
+  for (int dtype = ASPARSE_FP64; dtype <= ASPARSE_BF16; dtype++) {
+    problem alone = {.whole = test_whole(&state, 100, 90, 3, -1)};
+    asparse_options options = asparse_options_default();
+    asparse_csr *slab = test_rows(alone.whole, 0, 100);
+    options.own_precision = false;
+    options.precision = (asparse_dtype)dtype;
+    options.reproducible = true;
+    assert_int_equal(asparse_matrix_create(test_self, &slab, &options, 21, &alone.a), ASPARSE_OK);
+    assert_int_equal(asparse_plan_create(alone.a, &options, 21, &alone.plan), ASPARSE_OK);
+    assert_int_equal(asparse_plan_operands(alone.plan, &alone.b, &alone.c), ASPARSE_OK);
+    asparse_plan_fill_random(alone.plan, alone.b, 7);
+    assert_int_equal(asparse_plan_execute(alone.plan, alone.b, alone.c), ASPARSE_OK);
+    for (int exchange = ASPARSE_EXCHANGE_REPLICATE; exchange <= ASPARSE_EXCHANGE_GRID; exchange++) {
+      if (exchange == ASPARSE_EXCHANGE_COVER) continue;
+      options.exchange = (asparse_exchange_mode)exchange;
+      options.grid_columns = exchange == ASPARSE_EXCHANGE_GRID ? (p % 2 == 0 ? 2 : p) : 0;
+      options.grid_rows = options.grid_columns > 0 ? p / options.grid_columns : 0;
+      problem q = {.whole = alone.whole};
+      assert_int_equal(problem_solve(&q, test_slab(alone.whole, test_comm, &state), &options, 21), ASPARSE_OK);
+      const size_t size = asparse_dtype_size(q.c->dtype);
+      for (int64_t i = 0; i < q.c->m; i++) {
+        const int64_t at = asparse_plan_c_row(q.plan, i) * 21 + asparse_plan_column(q.plan, 0);
+        assert_memory_equal((char *)q.c->values + (size_t)(i * q.c->n) * size,
+                            (char *)alone.c->values + (size_t)at * size, (size_t)q.c->n * size);
+      }
+      q.whole = NULL;
+      problem_free(&q);
+    }
+    options.exchange = ASPARSE_EXCHANGE_COVER;
+    options.grid_rows = options.grid_columns = 0;
+    asparse_plan *none = NULL;
+    assert_int_equal(asparse_plan_create(alone.a, &options, 21, &none), ASPARSE_ERR_USAGE);
+    asparse_error_clear();
+    problem_free(&alone);
+  }
+}
+
+static void wrong_grids(void **unused) {
+  (void)unused;
+  const int p = test_comm->size;
+  uint64_t state = 11;
+  asparse_options options = asparse_options_default();
+  problem p1 = {.whole = test_whole(&state, 30, 30, 5, -1)};
+  options.grid_rows = p + 1;
+  options.grid_columns = 1;
+  assert_int_equal(problem_solve(&p1, test_slab(p1.whole, test_comm, &state), &options, 4), ASPARSE_ERR_USAGE);
+  asparse_error_clear();
+  options = asparse_options_default();
+  options.exchange = ASPARSE_EXCHANGE_GRID;
+  assert_int_equal(problem_solve(&p1, test_slab(p1.whole, test_comm, &state), &options, 4), ASPARSE_ERR_USAGE);
+  asparse_error_clear();
+  options.exchange = ASPARSE_EXCHANGE_COLUMNS;
+  if (p > 1) { /* fewer columns than blocks; then a plan for another grid than the matrix's */
+    assert_int_equal(problem_solve(&p1, test_slab(p1.whole, test_comm, &state), &options, p - 1), ASPARSE_ERR_USAGE);
+    asparse_error_clear();
+    options.exchange = ASPARSE_EXCHANGE_ROWS;
+    options.grid_rows = p;
+    options.grid_columns = 1;
+    assert_int_equal(asparse_plan_create(p1.a, &options, 64, &p1.plan), ASPARSE_ERR_USAGE);
+    asparse_error_clear();
+  }
+  problem_free(&p1);
+}
+
 static void metis_is_right(void **unused) {
   (void)unused;
 #if ASPARSE_HAVE_METIS
@@ -103,9 +325,17 @@ static void metis_is_right(void **unused) {
   options.partition = ASPARSE_PARTITION_METIS;
   for (int64_t m = 1; m < 200; m = 3 * m + 2) {
     asparse_csr *whole = test_whole(&state, m, m, 9, -1);
-    for (int exchange = ASPARSE_EXCHANGE_REPLICATE; exchange <= ASPARSE_EXCHANGE_ROWS; exchange++) {
+    for (int exchange = ASPARSE_EXCHANGE_REPLICATE; exchange <= ASPARSE_EXCHANGE_COVER; exchange++) {
       options.exchange = (asparse_exchange_mode)exchange;
       check(&state, whole, &options, 9);
+    }
+    if (test_comm->size % 2 == 0) {
+      asparse_options grid = options;
+      grid.grid_rows = test_comm->size / 2;
+      grid.grid_columns = 2;
+      check(&state, whole, &grid, 9);
+      grid.operands = ASPARSE_PLACEMENT_PLANNER;
+      check(&state, whole, &grid, 9);
     }
     asparse_csr_destroy(&whole);
   }
@@ -121,10 +351,12 @@ static void short_messages(void **unused) {
   asparse_csr *whole = test_whole(&state, 80, 80, 4, -1);
   for (int64_t bytes = 24; bytes < 3000; bytes *= 5) {
     test_comm->message_bytes = bytes;
-    for (int exchange = ASPARSE_EXCHANGE_REPLICATE; exchange <= ASPARSE_EXCHANGE_ROWS; exchange++) {
+    for (int exchange = ASPARSE_EXCHANGE_REPLICATE; exchange <= ASPARSE_EXCHANGE_COVER; exchange++) {
       options.exchange = (asparse_exchange_mode)exchange;
       check(&state, whole, &options, 17);
     }
+    options.exchange = ASPARSE_EXCHANGE_COLUMNS;
+    check(&state, whole, &options, 17);
   }
   test_comm->message_bytes = limit;
   asparse_csr_destroy(&whole);
@@ -226,41 +458,70 @@ static void wrong_operands(void **unused) {
 }
 
 /* The n-th allocation fails on one rank: all ranks report it, nothing leaks. */
+static void fail_allocations(const asparse_options *options) {
+  bool reached_end = false;
+  for (int64_t n = 1; n < 600 && !reached_end; n += 1 + n / (many_ranks() ? 5 : 20)) {
+    uint64_t state = 8;
+    problem p = {.whole = test_whole(&state, 70, 70, 6, -1)};
+    asparse_csr *slab = test_slab(p.whole, test_comm, &state);
+    asparse_verification v;
+    asparse_memory_fail_at(test_comm->rank == n % test_comm->size ? n : 0);
+    asparse_status status = problem_solve(&p, slab, options, 8);
+    if (status == ASPARSE_OK) status = asparse_verify(p.plan, p.b, p.c, 1, &v);
+    asparse_memory_fail_at(0);
+    assert_true(status == ASPARSE_OK || status == ASPARSE_ERR_MEMORY);
+    int64_t same = status;
+    assert_int_equal(asparse_comm_max(test_comm, &same, 1), ASPARSE_OK);
+    assert_int_equal(same, status);
+    reached_end = status == ASPARSE_OK && n > 50;
+    asparse_error_clear();
+    problem_free(&p);
+    assert_int_equal(asparse_memory_live_blocks(), 2); /* the two communicators */
+  }
+  assert_true(reached_end);
+}
+
 static void allocation_failures(void **unused) {
   (void)unused;
   asparse_options options = asparse_options_default();
   options.format = ASPARSE_FORMAT_WCSR;
   for (int partition = 0; partition <= ASPARSE_HAVE_METIS; partition++) {
     options.partition = (asparse_partition_method)partition;
-    bool reached_end = false;
-    for (int64_t n = 1; n < 400 && !reached_end; n += 1 + n / 20) {
-      uint64_t state = 8;
-      problem p = {.whole = test_whole(&state, 70, 70, 6, -1)};
-      asparse_csr *slab = test_slab(p.whole, test_comm, &state);
-      asparse_verification v;
-      asparse_memory_fail_at(test_comm->rank == n % test_comm->size ? n : 0);
-      asparse_status status = problem_solve(&p, slab, &options, 6);
-      if (status == ASPARSE_OK) status = asparse_verify(p.plan, p.b, p.c, 1, &v);
-      asparse_memory_fail_at(0);
-      assert_true(status == ASPARSE_OK || status == ASPARSE_ERR_MEMORY);
-      int64_t same = status;
-      assert_int_equal(asparse_comm_max(test_comm, &same, 1), ASPARSE_OK);
-      assert_int_equal(same, status);
-      reached_end = status == ASPARSE_OK && n > 50;
-      asparse_error_clear();
-      problem_free(&p);
-      assert_int_equal(asparse_memory_live_blocks(), 2); /* the two communicators */
-    }
-    assert_true(reached_end);
+    fail_allocations(&options);
   }
+  options.partition = ASPARSE_PARTITION_CONTIGUOUS;
+  options.exchange = ASPARSE_EXCHANGE_COVER;
+  fail_allocations(&options);
+  options.exchange = ASPARSE_EXCHANGE_ROWS;
+  options.format = ASPARSE_FORMAT_AUTO;
+  options.reproducible = true;
+  fail_allocations(&options);
+  options.reproducible = false;
+  options.exchange = ASPARSE_EXCHANGE_COLUMNS;
+  fail_allocations(&options);
+  options.exchange = ASPARSE_EXCHANGE_GRID;
+  options.grid_columns = test_comm->size % 2 == 0 ? 2 : 1;
+  options.grid_rows = test_comm->size / options.grid_columns;
+  fail_allocations(&options);
 }
 
 static int group(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_paths_are_right), cmocka_unit_test(metis_is_right),
-      cmocka_unit_test(short_messages),      cmocka_unit_test(leading_dimensions),
-      cmocka_unit_test(faults_are_found),    cmocka_unit_test(biased_sums_are_no_faults),
-      cmocka_unit_test(wrong_operands),      cmocka_unit_test(allocation_failures),
+      cmocka_unit_test(all_paths_are_right),
+      cmocka_unit_test(grids_are_right),
+      cmocka_unit_test(blocks_of_columns),
+      cmocka_unit_test(layouts_are_counted),
+      cmocka_unit_test(root_has_all),
+      cmocka_unit_test(sums_are_reproducible),
+      cmocka_unit_test(covers_move_less),
+      cmocka_unit_test(wrong_grids),
+      cmocka_unit_test(metis_is_right),
+      cmocka_unit_test(short_messages),
+      cmocka_unit_test(leading_dimensions),
+      cmocka_unit_test(faults_are_found),
+      cmocka_unit_test(biased_sums_are_no_faults),
+      cmocka_unit_test(wrong_operands),
+      cmocka_unit_test(allocation_failures),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,11 +102,30 @@ static bool search_in_depth(const asparse_bipartite *g, asparse_matching *m, int
   return false;
 }
 
-int64_t asparse_matching_size(const asparse_bipartite *g, asparse_matching *m) {
+static int64_t match(const asparse_bipartite *g, asparse_matching *m) {
   int64_t size = match_greedily(g, m);
   while (size < g->n_cols && search_in_breadth(g, m)) {
     for (int32_t c = 0; c < g->n_cols; c++) size += !m->matched[c] && search_in_depth(g, m, c);
   }
+  return size;
+}
+
+static void forget(const asparse_bipartite *g, asparse_matching *m) {
   for (int32_t e = 0; e < g->col_ptr[g->n_cols]; e++) m->used[g->rows[e]] = 0;
+}
+
+int64_t asparse_matching_size(const asparse_bipartite *g, asparse_matching *m) {
+  const int64_t size = match(g, m);
+  forget(g, m);
+  return size;
+}
+
+/* König 1931: with Z what alternating paths from free columns reach, the columns outside Z and the rows in it. */
+int64_t asparse_matching_cover(const asparse_bipartite *g, asparse_matching *m, bool *col_covered) {
+  const int64_t size = match(g, m);
+  const bool all_columns = size == g->n_cols;
+  if (!all_columns) search_in_breadth(g, m);
+  for (int32_t c = 0; c < g->n_cols; c++) col_covered[c] = all_columns || m->level[c] < 0;
+  forget(g, m);
   return size;
 }

@@ -1,4 +1,4 @@
-/* Maximum matching in a bipartite graph, and with it the weight of a minimum vertex cover. Local. */
+/* Maximum matching in a bipartite graph, and with it a minimum vertex cover. Local. */
 #ifndef ASPARSE_MATCHING_H
 #define ASPARSE_MATCHING_H
 
@@ -31,5 +31,9 @@ void asparse_matching_free(asparse_matching *matching);
  * the least weight of rows and columns that touch every edge, where a column weighs 1 and a row row_capacity (König
  * 1931; with weights by the duality of linear programs). */
 int64_t asparse_matching_size(const asparse_bipartite *graph, asparse_matching *matching);
+
+/* The same, and a cover of that weight: col_covered[n_cols]; its rows are those that other columns touch. Of several
+ * covers one with as many columns as possible. */
+int64_t asparse_matching_cover(const asparse_bipartite *graph, asparse_matching *matching, bool *col_covered);
 
 #endif

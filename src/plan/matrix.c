@@ -173,21 +173,23 @@ asparse_status asparse_matrix_create(asparse_comm *comm, asparse_csr **slab, con
   asparse_partition *partition = NULL;
   double start = asparse_seconds();
   TRY(asparse_comm_agree(comm, matrix_start(comm, &a)));
+  TRY(asparse_grid_create(comm, options, &a->grid));
   TRY(asparse_matrix_hash(comm, *slab, &a->hash));
   if (!options->own_precision) TRY(asparse_comm_agree(comm, asparse_csr_convert(*slab, options->precision)));
-  TRY(asparse_matrix_partition(comm, *slab, options->partition, n, comm->size, &partition));
+  TRY(asparse_matrix_partition(comm, *slab, options->partition, n, a->grid.rows, &partition));
   a->partition_seconds = asparse_seconds() - start;
 
   start = asparse_seconds();
-  TRY(asparse_matrix_part(comm, *slab, partition, comm->rank, true, &a->part));
+  TRY(asparse_matrix_part(comm, *slab, partition, a->grid.column_comm->rank, true, &a->part));
   a->move_seconds = asparse_seconds() - start;
   a->m = (*slab)->m;
   a->k = (*slab)->k;
   a->nnz = (*slab)->nnz;
   a->dtype = (*slab)->dtype;
   a->method = partition->method;
-  a->imbalance =
-      partition->total_cost > 0 ? (double)partition->largest_cost * comm->size / (double)partition->total_cost : 1.0;
+  a->imbalance = partition->total_cost > 0
+                     ? (double)partition->largest_cost * partition->parts / (double)partition->total_cost
+                     : 1.0;
   a->row_starts = partition->row_starts;
   a->col_starts = partition->col_starts;
   partition->row_starts = partition->col_starts = NULL;
@@ -205,6 +207,7 @@ asparse_status asparse_matrix_load(asparse_comm *comm, const char *path, asparse
   asparse_matrix *a = NULL;
   asparse_part_header header = {0};
   TRY(asparse_comm_agree(comm, matrix_start(comm, &a)));
+  a->grid = (asparse_grid){.rows = comm->size, .columns = 1, .column_comm = comm};
   TRY(asparse_part_header_read(comm, path, &header));
   TRY(asparse_part_read(comm, path, &header, comm->rank, &a->part));
   a->m = header.m;
@@ -230,23 +233,8 @@ cleanup:
 void asparse_matrix_destroy(asparse_matrix **a) {
   if (!a || !*a) return;
   asparse_part_free(&(*a)->part);
+  asparse_grid_free(&(*a)->grid);
   asparse_free((*a)->row_starts);
   asparse_free((*a)->col_starts);
   FREE(*a);
-}
-
-int64_t asparse_matrix_local_rows(const asparse_matrix *a) { return a->part.m_local; }
-int64_t asparse_matrix_local_b_rows(const asparse_matrix *a) { return a->part.k_local; }
-
-int64_t asparse_matrix_row(const asparse_matrix *a, int64_t i) {
-  return a->part.row_map ? a->part.row_map[i] : a->row_starts[a->comm->rank] + i;
-}
-
-/* A permuted matrix is square, and B is distributed like C. */
-int64_t asparse_matrix_b_row(const asparse_matrix *a, int64_t i) {
-  return a->part.row_map ? a->part.row_map[i] : a->col_starts[a->comm->rank] + i;
-}
-
-void asparse_matrix_fill_random(const asparse_matrix *a, asparse_dense *b, uint64_t seed) {
-  asparse_dense_fill_random(b, seed, a->col_starts[a->comm->rank], a->part.row_map);
 }

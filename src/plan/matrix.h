@@ -5,14 +5,16 @@
 #include "asparse.h"
 #include "io/io.h"
 #include "partition/partition.h"
+#include "plan/grid.h"
 
 struct asparse_matrix {
   asparse_comm *comm; /* borrowed */
-  int64_t m, k, nnz;  /* global */
+  asparse_grid grid;
+  int64_t m, k, nnz; /* global */
   asparse_dtype dtype;
   asparse_partition_method method;
-  int64_t *row_starts, *col_starts; /* [comm->size + 1], new order */
-  asparse_part part;                /* this rank's; no shards unless loaded from a partition file */
+  int64_t *row_starts, *col_starts; /* [grid.rows + 1], new order */
+  asparse_part part;                /* number grid.column_comm->rank; no shards unless loaded from a partition file */
   uint64_t hash;                    /* of (row, column, value) of all entries, original numbering */
   double imbalance;                 /* largest cost / mean cost */
   double partition_seconds, move_seconds;
@@ -31,6 +33,11 @@ asparse_status asparse_matrix_part(asparse_comm *comm, asparse_csr *slab, const 
 
 /* Collective. Loads a partition file made for comm->size parts. */
 asparse_status asparse_matrix_load(asparse_comm *comm, const char *path, asparse_matrix **a);
+
+/* Local. Original number of a row (of A and C, or of B) of this rank's part, given in the new order. */
+static inline int64_t asparse_matrix_original_row(const asparse_matrix *a, const int64_t *starts, int64_t row) {
+  return a->part.row_map ? a->part.row_map[row - starts[a->grid.column_comm->rank]] : row;
+}
 
 /* Collective. Order-independent hash of a matrix, the same for any distribution. */
 asparse_status asparse_matrix_hash(asparse_comm *comm, const asparse_csr *slab, uint64_t *hash);

@@ -19,6 +19,7 @@ static asparse_status choose_exchange(asparse_plan *plan, asparse_exchange_mode 
   const asparse_matrix *a = plan->matrix;
   int64_t rows[2] = {a->part.n_halo, a->k - a->part.k_local}; /* needed, all */
   TRY(asparse_comm_sum(a->comm, rows, 2));
+  if (wanted == ASPARSE_EXCHANGE_COLUMNS || wanted == ASPARSE_EXCHANGE_GRID) wanted = ASPARSE_EXCHANGE_AUTO;
   plan->exchange = wanted;
   if (wanted == ASPARSE_EXCHANGE_AUTO && a->ready.format != ASPARSE_FORMAT_AUTO)
     plan->exchange = ASPARSE_EXCHANGE_ROWS; /* what saved shards are numbered for */
@@ -34,11 +35,11 @@ cleanup:
 static asparse_status number_offd(asparse_plan *plan) {
   asparse_status status = ASPARSE_OK;
   const asparse_matrix *a = plan->matrix;
-  const asparse_local_csr *offd = a->part.offd;
-  int64_t begin = a->col_starts[a->comm->rank], nnz = offd->row_ptr[offd->m];
+  const asparse_local_csr *offd = plan->cover ? plan->cover->parts.kept : a->part.offd;
+  int64_t begin = a->col_starts[a->grid.column_comm->rank], nnz = offd->row_ptr[offd->m];
   ALLOC_ZERO(plan->offd, 1);
   *plan->offd = *offd;
-  if (plan->exchange == ASPARSE_EXCHANGE_ROWS) return ASPARSE_OK;
+  if (plan->exchange != ASPARSE_EXCHANGE_REPLICATE) return ASPARSE_OK;
 
   plan->offd->col_idx = NULL;
   plan->offd_owns_columns = true;
@@ -53,11 +54,22 @@ cleanup:
   return status;
 }
 
+/* Local. */
+static asparse_status merge_halves(asparse_plan *plan) {
+  const asparse_matrix *a = plan->matrix;
+  int64_t begin = a->col_starts[a->grid.column_comm->rank], below = 0;
+  if (plan->exchange == ASPARSE_EXCHANGE_REPLICATE) below = begin;
+  else
+    while (below < a->part.n_halo && a->part.col_map_offd[below] < begin) below++;
+  return asparse_merged_create(a->part.diag, plan->offd, below, plan->n, &plan->merged);
+}
+
 static bool shards_are_ready(const asparse_plan *plan, const asparse_options *options) {
   const asparse_matrix *a = plan->matrix;
   return a->ready.format != ASPARSE_FORMAT_AUTO && plan->engine->backend->space == ASPARSE_SPACE_HOST &&
          (options->format == ASPARSE_FORMAT_AUTO || options->format == a->ready.format) &&
-         (options->unit == 0 || options->unit == a->ready.unit) && plan->exchange == ASPARSE_EXCHANGE_ROWS;
+         (options->unit == 0 || options->unit == a->ready.unit) && plan->exchange == ASPARSE_EXCHANGE_ROWS &&
+         !plan->merged;
 }
 
 /* Takes the shards of a partition file as they are. CSR is its own shard. Local. */
@@ -81,18 +93,27 @@ static asparse_status build_shard(asparse_local_csr *a, const asparse_clustered 
   return asparse_shard_build(a, config->format, config->unit, out);
 }
 
+static int64_t widest_block(const asparse_plan *plan) {
+  return asparse_grid_column_start(plan->n_global, plan->matrix->grid.columns, 1);
+}
+
 /* Chooses and builds the shards of both halves. Collective. */
 static asparse_status choose_shards(asparse_plan *plan, const asparse_options *options, asparse_kernel_config *diag,
                                     asparse_kernel_config *offd) {
   asparse_status status = ASPARSE_OK;
-  asparse_matrix *a = plan->matrix;
+  const asparse_matrix *a = plan->matrix;
+  asparse_local_csr *own = plan->merged ? plan->merged->a : a->part.diag;
+  asparse_local_csr *rest = plan->merged ? plan->merged->none : plan->offd;
+  asparse_options wanted = *options;
+  if (plan->merged) wanted.format = ASPARSE_FORMAT_CSR;
   const asparse_space space = plan->engine->backend->space;
   asparse_clustered diag_rows = {0}, offd_rows = {0};
   const bool on_device = space == ASPARSE_SPACE_DEVICE;
-  TRY(asparse_choice_make(a->comm, a->part.diag, plan->n, space, options, on_device ? &diag_rows : NULL, diag));
-  TRY(asparse_choice_make(a->comm, plan->offd, plan->n, space, options, on_device ? &offd_rows : NULL, offd));
-  status = build_shard(a->part.diag, &diag_rows, diag, &plan->diag_shard);
-  if (status == ASPARSE_OK) status = build_shard(plan->offd, &offd_rows, offd, &plan->offd_shard);
+  const int64_t n = widest_block(plan);
+  TRY(asparse_choice_make(a->comm, own, n, space, &wanted, on_device ? &diag_rows : NULL, diag));
+  TRY(asparse_choice_make(a->comm, rest, n, space, &wanted, on_device ? &offd_rows : NULL, offd));
+  status = build_shard(own, &diag_rows, diag, &plan->diag_shard);
+  if (status == ASPARSE_OK) status = build_shard(rest, &offd_rows, offd, &plan->offd_shard);
   TRY(asparse_comm_agree(a->comm, status));
 cleanup:
   asparse_clustered_free(&diag_rows);
@@ -127,16 +148,40 @@ cleanup:
   return status;
 }
 
+/* What --reproducible cannot be had with. */
+static asparse_status check_reproducible(const asparse_matrix *a, const asparse_options *options) {
+  asparse_status status = ASPARSE_OK;
+  if (!options->reproducible) return ASPARSE_OK;
+  TRY_THAT(options->format == ASPARSE_FORMAT_AUTO || options->format == ASPARSE_FORMAT_CSR, ASPARSE_ERR_USAGE,
+           "a reproducible C is summed in CSR; leave out the format %s", asparse_format_name(options->format));
+  TRY_THAT(options->exchange != ASPARSE_EXCHANGE_COVER, ASPARSE_ERR_USAGE,
+           "exchange cover adds partial rows by ranks; a reproducible C needs another exchange");
+  TRY_THAT(a->method == ASPARSE_PARTITION_CONTIGUOUS, ASPARSE_ERR_USAGE,
+           "METIS changes the order of columns with the number of ranks; a reproducible C needs contiguous parts");
+  TRY_THAT(options->backend != ASPARSE_BACKEND_CUDA, ASPARSE_ERR_USAGE,
+           "GPU kernels sum long rows in pieces; a reproducible C is computed on the host");
+cleanup:
+  return status;
+}
+
 static asparse_status plan_start(asparse_matrix *a, const asparse_options *options, int64_t n, asparse_plan **out) {
   asparse_status status = ASPARSE_OK;
   asparse_plan *plan = NULL;
   TRY_THAT(n > 0, ASPARSE_ERR_USAGE, "B has %lld columns; at least 1 is needed", (long long)n);
   TRY_THAT(a->part.diag, ASPARSE_ERR_USAGE,
            "this matrix gave up its CSR to an earlier plan; create that with keep_csr");
+  TRY(asparse_grid_check(&a->grid, options));
+  TRY(check_reproducible(a, options));
+  TRY_THAT(n >= a->grid.columns, ASPARSE_ERR_USAGE,
+           "B has %lld columns; blocks of them for %d ranks would be empty, so use fewer ranks or another exchange",
+           (long long)n, a->grid.columns);
   ALLOC_ZERO(plan, 1);
   *out = plan;
   plan->matrix = a;
-  plan->n = n;
+  const int block = a->grid.row_comm ? a->grid.row_comm->rank : 0;
+  plan->n_global = n;
+  plan->column_begin = asparse_grid_column_start(n, a->grid.columns, block);
+  plan->n = asparse_grid_column_start(n, a->grid.columns, block + 1) - plan->column_begin;
   plan->c_dtype = options->bf16_result ? ASPARSE_BF16 : asparse_dtype_result(a->dtype);
   TRY_THAT(!options->bf16_result || a->dtype == ASPARSE_BF16, ASPARSE_ERR_USAGE,
            "C in bf16 goes with A and B in bf16; these are %s", asparse_dtype_name(a->dtype));
@@ -148,7 +193,8 @@ cleanup:
 static asparse_status open_engine(asparse_plan *plan, const asparse_options *options) {
   asparse_status status = ASPARSE_OK;
   asparse_comm *comm = plan->matrix->comm;
-  TRY(asparse_comm_agree(comm, asparse_engine_open(options->backend, comm->node_rank, &plan->engine)));
+  const asparse_backend_kind wanted = options->reproducible ? ASPARSE_BACKEND_HOST : options->backend;
+  TRY(asparse_comm_agree(comm, asparse_engine_open(wanted, comm->node_rank, &plan->engine)));
   int64_t on_device = plan->engine->backend->space == ASPARSE_SPACE_DEVICE, everywhere = on_device;
   TRY(asparse_comm_min(comm, &everywhere, 1));
   if (everywhere != on_device) {
@@ -157,6 +203,7 @@ static asparse_status open_engine(asparse_plan *plan, const asparse_options *opt
   }
   TRY(asparse_comm_agree(comm, status));
   TRY(asparse_transport_open(comm, plan->engine, options->comm));
+  plan->matrix->grid.column_comm->kind = comm->kind;
 cleanup:
   return status;
 }
@@ -168,6 +215,8 @@ static void fill_stats(asparse_plan *plan) {
   stats->device = plan->engine->backend->device_name(plan->engine);
   stats->exchange = plan->exchange;
   stats->transport = asparse_halo_transport(plan->halo);
+  stats->grid_rows = plan->matrix->grid.rows;
+  stats->grid_columns = plan->matrix->grid.columns;
   stats->format = plan->diag_shard->format;
   stats->offd_format = plan->offd_shard->format;
   stats->unit = asparse_shard_row_unit(plan->diag_shard);
@@ -182,6 +231,12 @@ static void fill_stats(asparse_plan *plan) {
   stats->halo_rows = plan->halo->n_rows;
   stats->bytes_sent = plan->halo->bytes_sent;
   stats->bytes_received = plan->halo->bytes_received;
+  if (plan->cover) asparse_cover_add_stats(plan->cover, stats);
+  if (plan->merged) stats->csr_bytes += asparse_merged_csr_bytes(plan->merged);
+  if (plan->merged) stats->halo_bytes += asparse_merged_b_bytes(plan->merged);
+  if (!plan->b_layout) return;
+  stats->layout_bytes_sent = plan->b_layout->slice_bytes + plan->c_layout->block_bytes;
+  stats->layout_bytes_received = plan->b_layout->block_bytes + plan->c_layout->slice_bytes;
 }
 
 /* Frees the CSR that stands beside padded shards. */
@@ -194,6 +249,28 @@ static void drop_csr(asparse_plan *plan) {
   FREE(plan->offd);
 }
 
+/* Rows of B wanted from the ranks with the same block of columns. Collective. */
+static asparse_status create_halo(asparse_plan *plan) {
+  const asparse_matrix *a = plan->matrix;
+  const bool all = plan->exchange == ASPARSE_EXCHANGE_REPLICATE;
+  const int64_t *wanted = all ? NULL : plan->cover ? plan->cover->parts.wanted : a->part.col_map_offd;
+  return asparse_comm_agree(a->comm, asparse_halo_create(a->grid.column_comm, plan->engine, a->col_starts, wanted,
+                                                         plan->offd->k, plan->n, a->dtype, &plan->halo));
+}
+
+/* What operands that are rows need to become blocks of columns. Collective. */
+static asparse_status create_layouts(asparse_plan *plan) {
+  asparse_status status = ASPARSE_OK;
+  const asparse_part *part = &plan->matrix->part;
+  TRY(asparse_plan_layout_of_b(plan, &plan->b_layout));
+  TRY(asparse_plan_layout_of_c(plan, &plan->c_layout));
+  status = asparse_dense_create(&plan->b_block, part->k_local, plan->n, plan->matrix->dtype);
+  if (status == ASPARSE_OK) status = asparse_dense_create(&plan->c_block, part->m_local, plan->n, plan->c_dtype);
+  TRY(asparse_comm_agree(plan->matrix->comm, status));
+cleanup:
+  return status;
+}
+
 asparse_status asparse_plan_create(asparse_matrix *a, const asparse_options *options, int64_t n, asparse_plan **out) {
   asparse_status status = ASPARSE_OK;
   asparse_plan *plan = NULL;
@@ -201,11 +278,14 @@ asparse_status asparse_plan_create(asparse_matrix *a, const asparse_options *opt
   TRY(asparse_comm_agree(a->comm, plan_start(a, options, n, &plan)));
   TRY(open_engine(plan, options));
   TRY(choose_exchange(plan, options->exchange));
-  TRY(asparse_comm_agree(a->comm, number_offd(plan)));
+  if (plan->exchange == ASPARSE_EXCHANGE_COVER)
+    TRY(asparse_cover_create(a, plan->engine, options, plan->n, widest_block(plan), &plan->cover));
+  status = number_offd(plan);
+  if (status == ASPARSE_OK && options->reproducible) status = merge_halves(plan);
+  TRY(asparse_comm_agree(a->comm, status));
   TRY(build_shards(plan, options));
-  bool all = plan->exchange == ASPARSE_EXCHANGE_REPLICATE;
-  TRY(asparse_halo_create(a->comm, plan->engine, a->col_starts, all ? NULL : a->part.col_map_offd, a->part.n_halo, n,
-                          a->dtype, &plan->halo));
+  TRY(create_halo(plan));
+  if (a->grid.columns > 1 && options->operands == ASPARSE_PLACEMENT_ROWS) TRY(create_layouts(plan));
   const bool in_pieces = a->comm->size > 1 && plan->engine->backend->space == ASPARSE_SPACE_HOST;
   plan->chunk_units = asparse_shard_units(plan->diag_shard) / (in_pieces ? PROGRESS_PIECES : 1) + 1;
   TRY(asparse_comm_agree(a->comm, plan->engine->backend->wait(plan->engine)));
@@ -233,24 +313,33 @@ void asparse_plan_destroy(asparse_plan **plan) {
   if (p->offd && p->offd_owns_columns) asparse_free(p->offd->col_idx);
   asparse_free(p->offd);
   asparse_halo_destroy(&p->halo);
+  asparse_cover_destroy(&p->cover);
+  asparse_merged_destroy(&p->merged);
+  asparse_layout_destroy(&p->b_layout);
+  asparse_layout_destroy(&p->c_layout);
+  asparse_dense_destroy(&p->b_block);
+  asparse_dense_destroy(&p->c_block);
   asparse_engine_close(&p->engine);
   FREE(*plan);
 }
 
+static asparse_status check_shape(const char *name, const asparse_dense *x, asparse_extent e, asparse_dtype dtype) {
+  if (x->m == e.m && x->n == e.n && x->ld >= x->n && x->dtype == dtype) return ASPARSE_OK;
+  return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "%s is %lld × %lld (ld %lld, %s) on this rank; the plan needs %lld × %lld %s",
+                      name, (long long)x->m, (long long)x->n, (long long)x->ld, asparse_dtype_name(x->dtype),
+                      (long long)e.m, (long long)e.n, asparse_dtype_name(dtype));
+}
+
 static asparse_status check_operands(const asparse_plan *plan, const asparse_dense *b, const asparse_dense *c) {
   asparse_status status = ASPARSE_OK;
-  const asparse_part *part = &plan->matrix->part;
+  const asparse_placement placement = asparse_plan_placement(plan);
   const bool on_device = b->space == ASPARSE_SPACE_DEVICE || c->space == ASPARSE_SPACE_DEVICE;
   TRY_THAT(!on_device || plan->engine->backend->space == ASPARSE_SPACE_DEVICE, ASPARSE_ERR_USAGE,
            "B or C is on a GPU, but the plan computes on the host");
-  TRY_THAT(b->m == part->k_local && b->n == plan->n && b->ld >= b->n && b->dtype == plan->matrix->dtype,
-           ASPARSE_ERR_USAGE, "B is %lld × %lld (ld %lld, %s) on this rank; the plan needs %lld × %lld %s",
-           (long long)b->m, (long long)b->n, (long long)b->ld, asparse_dtype_name(b->dtype), (long long)part->k_local,
-           (long long)plan->n, asparse_dtype_name(plan->matrix->dtype));
-  TRY_THAT(c->m == part->m_local && c->n == plan->n && c->ld >= c->n && c->dtype == plan->c_dtype, ASPARSE_ERR_USAGE,
-           "C is %lld × %lld (ld %lld, %s) on this rank; the plan needs %lld × %lld %s", (long long)c->m,
-           (long long)c->n, (long long)c->ld, asparse_dtype_name(c->dtype), (long long)part->m_local,
-           (long long)plan->n, asparse_dtype_name(plan->c_dtype));
+  TRY_THAT(!on_device || !plan->b_layout, ASPARSE_ERR_USAGE,
+           "B or C is on a GPU, but the plan was made for rows, which change their layout on the host");
+  TRY(check_shape("B", b, asparse_plan_extent_of_b(plan, placement), plan->matrix->dtype));
+  TRY(check_shape("C", c, asparse_plan_extent_of_c(plan, placement), plan->c_dtype));
 cleanup:
   return status;
 }
@@ -263,6 +352,7 @@ static asparse_status multiply_diag(asparse_plan *plan, const asparse_dense *b, 
     PASS(plan->engine->backend->multiply(plan->engine, &plan->diag_operator, begin, end, plan->n, b->values, b->ld,
                                          c->values, c->ld, false));
     PASS(asparse_halo_exchange_progress(plan->halo));
+    if (plan->cover) PASS(asparse_halo_exchange_progress(plan->cover->halo));
   }
   return ASPARSE_OK;
 }
@@ -276,6 +366,18 @@ static asparse_status multiply_offd(asparse_plan *plan, asparse_dense *c) {
 
 enum { MARK_START = 0, MARK_PACKED, MARK_LOCAL, MARK_ARRIVED, MARK_END };
 
+/* C = A·B with whole rows of A. */
+static asparse_status multiply_merged(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
+  asparse_dense all = *b;
+  if (plan->halo->n_rows > 0) {
+    PASS(asparse_merged_gather(plan->merged, plan->halo, b->values, b->ld));
+    all.values = plan->merged->b;
+    all.ld = plan->n;
+  }
+  PASS(multiply_diag(plan, &all, c));
+  return plan->engine->backend->mark(plan->engine, MARK_END);
+}
+
 /* b and c in the engine's space. */
 static asparse_status execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
   asparse_engine *engine = plan->engine;
@@ -286,32 +388,35 @@ static asparse_status execute(asparse_plan *plan, const asparse_dense *b, aspars
     return backend->mark(engine, MARK_END);
   }
   PASS(asparse_halo_exchange_begin(plan->halo, b->values, b->ld));
+  if (plan->cover) PASS(asparse_halo_fail(plan->halo, asparse_cover_begin(plan->cover, b->values, b->ld)));
   PASS(backend->mark(engine, MARK_PACKED));
-  PASS(asparse_halo_fail(plan->halo, multiply_diag(plan, b, c)));
+  if (!plan->merged) PASS(asparse_halo_fail(plan->halo, multiply_diag(plan, b, c)));
   PASS(backend->mark(engine, MARK_LOCAL));
   PASS(asparse_halo_exchange_end(plan->halo));
   PASS(backend->mark(engine, MARK_ARRIVED));
+  if (plan->merged) return multiply_merged(plan, b, c);
   PASS(multiply_offd(plan, c));
+  if (plan->cover) PASS(asparse_cover_end(plan->cover, c->values, c->ld));
   return backend->mark(engine, MARK_END);
 }
 
 /* The first time; all ranks or none. Collective. */
-static asparse_status create_engine_operands(asparse_plan *plan) {
+static asparse_status create_engine_blocks(asparse_plan *plan) {
   if (plan->engine_b) return ASPARSE_OK;
-  asparse_status status = asparse_plan_engine_operands(plan, &plan->engine_b, &plan->engine_c);
+  asparse_status status = asparse_plan_engine_blocks(plan, &plan->engine_b, &plan->engine_c);
   status = asparse_comm_agree(plan->matrix->comm, status);
   if (status != ASPARSE_OK) asparse_dense_destroy(&plan->engine_b), asparse_dense_destroy(&plan->engine_c);
   return status;
 }
 
-asparse_status asparse_plan_execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
+/* b and c in the layout of the multiplication, anywhere. */
+static asparse_status execute_blocks(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
   const asparse_space space = plan->engine->backend->space;
-  PASS(check_operands(plan, b, c));
   if (b->space == space && c->space == space) {
     PASS(execute(plan, b, c));
     return space == ASPARSE_SPACE_HOST ? asparse_plan_wait(plan) : ASPARSE_OK;
   }
-  PASS(create_engine_operands(plan));
+  PASS(create_engine_blocks(plan));
   asparse_dense *c_there = c->space == space ? c : plan->engine_c;
   if (b->space != space) PASS(asparse_plan_copy(plan, b, plan->engine_b));
   PASS(execute(plan, b->space == space ? b : plan->engine_b, c_there));
@@ -319,10 +424,31 @@ asparse_status asparse_plan_execute(asparse_plan *plan, const asparse_dense *b, 
   return asparse_plan_wait(plan);
 }
 
+/* B to blocks of columns, the multiplication, C back to rows. */
+static asparse_status execute_rows(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
+  asparse_stats *stats = &plan->stats;
+  double start = asparse_seconds();
+  PASS(asparse_layout_to_block(plan->b_layout, b, plan->b_block));
+  stats->layout_seconds = asparse_seconds() - start;
+  PASS(execute_blocks(plan, plan->b_block, plan->c_block));
+  start = asparse_seconds();
+  PASS(asparse_layout_to_slice(plan->c_layout, plan->c_block, c));
+  const double seconds = asparse_seconds() - start;
+  stats->layout_seconds += seconds;
+  stats->total_seconds += seconds;
+  return ASPARSE_OK;
+}
+
+asparse_status asparse_plan_execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
+  PASS(check_operands(plan, b, c));
+  return plan->b_layout ? execute_rows(plan, b, c) : execute_blocks(plan, b, c);
+}
+
 asparse_status asparse_plan_wait(asparse_plan *plan) {
   asparse_engine *engine = plan->engine;
   asparse_stats *stats = &plan->stats;
   PASS(asparse_halo_wait(plan->halo));
+  if (plan->cover) PASS(asparse_halo_wait(plan->cover->halo));
   PASS(engine->backend->wait(engine));
   PASS(engine->backend->between(engine, MARK_START, MARK_END, &stats->total_seconds));
   if (plan->matrix->comm->size == 1) {
@@ -332,7 +458,9 @@ asparse_status asparse_plan_wait(asparse_plan *plan) {
   PASS(asparse_halo_times(plan->halo, &stats->pack_seconds, &stats->communication_seconds));
   PASS(engine->backend->between(engine, MARK_PACKED, MARK_LOCAL, &stats->diag_seconds));
   PASS(engine->backend->between(engine, MARK_LOCAL, MARK_ARRIVED, &stats->exposed_seconds));
-  return engine->backend->between(engine, MARK_ARRIVED, MARK_END, &stats->offd_seconds);
+  PASS(engine->backend->between(engine, MARK_ARRIVED, MARK_END, &stats->offd_seconds));
+  stats->total_seconds += stats->layout_seconds;
+  return ASPARSE_OK;
 }
 
 void *asparse_plan_stream(const asparse_plan *plan) {

@@ -66,37 +66,38 @@ static void moves_contiguous(const asparse_csr *slab, const asparse_partition *p
   }
 }
 
-/* Counting sort by destination; stable, so that rows stay in ascending order for each. */
+/* Counting sort by part; stable, so that rows stay in ascending order for each. */
 static asparse_status moves_permuted(const asparse_csr *slab, const asparse_partition *partition,
                                      const int *part_of_rank, int size, row_moves *moves) {
   asparse_status status = ASPARSE_OK;
-  int *rank_of_part = NULL;
-  int64_t *next = NULL;
-  ALLOC(rank_of_part, partition->parts);
-  ALLOC(next, size);
+  const int parts = partition->parts;
+  int64_t *starts = NULL, *next = NULL, *entries = NULL;
+  ALLOC_ZERO(starts, parts + (int64_t)1);
+  ALLOC(next, parts);
+  ALLOC_ZERO(entries, parts);
   ALLOC(moves->order, slab->n_rows);
-  for (int part = 0; part < partition->parts; part++) rank_of_part[part] = -1;
-  for (int r = 0; r < size; r++) {
-    if (part_of_rank[r] >= 0) rank_of_part[part_of_rank[r]] = r;
-  }
   for (int64_t i = 0; i < slab->n_rows; i++) {
-    int r = rank_of_part[asparse_owner(partition->row_starts, partition->parts, partition->new_row[i])];
-    if (r < 0) continue;
-    moves->count[r]++;
-    moves->entries[r] += slab->row_ptr[i + 1] - slab->row_ptr[i];
+    const int part = asparse_owner(partition->row_starts, parts, partition->new_row[i]);
+    starts[part + 1]++;
+    entries[part] += slab->row_ptr[i + 1] - slab->row_ptr[i];
   }
-  int64_t total = 0;
+  for (int part = 0; part < parts; part++) {
+    next[part] = starts[part];
+    starts[part + 1] += starts[part];
+  }
+  for (int64_t i = 0; i < slab->n_rows; i++)
+    moves->order[next[asparse_owner(partition->row_starts, parts, partition->new_row[i])]++] = i;
   for (int r = 0; r < size; r++) {
-    next[r] = moves->first[r] = total;
-    total += moves->count[r];
-  }
-  for (int64_t i = 0; i < slab->n_rows; i++) {
-    int r = rank_of_part[asparse_owner(partition->row_starts, partition->parts, partition->new_row[i])];
-    if (r >= 0) moves->order[next[r]++] = i;
+    const int part = part_of_rank[r];
+    if (part < 0) continue;
+    moves->first[r] = starts[part];
+    moves->count[r] = starts[part + 1] - starts[part];
+    moves->entries[r] = entries[part];
   }
 cleanup:
-  asparse_free(rank_of_part);
+  asparse_free(starts);
   asparse_free(next);
+  asparse_free(entries);
   return status;
 }
 

@@ -5,8 +5,8 @@
 #include "base/dense.h"
 #include "partition/partition.h"
 
-/* Collective. Rank r receives the rows of part part_of_rank[r] (-1: none) of the partition, in the new
- * order, columns in the original numbering; *row_map [rows] holds their original numbers when the
+/* Collective. Rank r receives the rows of part part_of_rank[r] (-1: none; several ranks may ask for one) of the
+ * partition, in the new order, columns in the original numbering; *row_map [rows] holds their original numbers when the
  * partition is permuted, NULL otherwise. With consume the slab's columns and values are freed as they
  * leave, so that little is held twice; its row_ptr stays. */
 asparse_status asparse_rows_gather(asparse_comm *comm, asparse_csr *slab, const asparse_partition *partition,

@@ -4,16 +4,18 @@
 
 #include "base/clock.h"
 #include "base/dense.h"
+#include "plan/columns.h"
 #include "plan/plan.h"
 
-/* Rows looked at element by element on each rank: a sample, and suspects. */
-enum { SAMPLE_ROWS = 32, SUSPECT_ROWS = 256 };
+/* Rows looked at element by element on each rank: suspects, and a sample. */
+enum { SUSPECT_ROWS = 256, SAMPLE_ROWS = 32 };
 static const double SAMPLE_WORK = 2e7; /* multiply-adds spent on the sample of one rank */
 
 typedef struct verifier {
   const asparse_plan *plan;
-  const asparse_dense *b, *c;
-  double u;          /* unit roundoff of the accumulation */
+  const asparse_local_csr *diag, *offd; /* of the matrix */
+  const asparse_dense *b, *c;           /* in blocks of columns */
+  double u;                             /* unit roundoff of the accumulation */
   double rounding;   /* of C relative to its elements, beyond the accumulation's; 0 where they are stored as summed */
   double smallest;   /* spacing of subnormal numbers of C */
   double largest;    /* overflow threshold of C */
@@ -22,9 +24,11 @@ typedef struct verifier {
   double *plain;     /* [n] the same sum in the working precision by a plain loop */
   double *half;      /* [n] its share of own or of halo columns */
   double *xb;        /* [k_local × 2] own rows of Bx and |B|·1 */
-  asparse_engine *engine; /* the host, which checks whatever multiplied */
-  asparse_halo *halo;     /* the same for halo rows */
-  const void *halo_rows;  /* [n_rows × n] rows of B of other ranks */
+  asparse_engine *engine;                           /* the host, which checks whatever multiplied */
+  asparse_halo *halo;                               /* xb of halo rows */
+  int64_t rows[SUSPECT_ROWS + SAMPLE_ROWS], n_rows; /* to be looked at element by element */
+  asparse_columns row_columns;                      /* their halo columns, as global columns */
+  asparse_halo *row_halo;                           /* those rows of B */
   asparse_verification result;
   char failure[256];
 } verifier;
@@ -38,21 +42,25 @@ static double gamma_bound(double q, double u) { return q * u < 1 ? q * u / (1 - 
 static double detection_bound(double q, double u) { return 6 * sqrt(q) * u; }
 
 static int64_t row_length(const verifier *v, int64_t i) {
-  const asparse_local_csr *diag = v->plan->matrix->part.diag, *offd = v->plan->offd;
-  return diag->row_ptr[i + 1] - diag->row_ptr[i] + offd->row_ptr[i + 1] - offd->row_ptr[i];
+  return v->diag->row_ptr[i + 1] - v->diag->row_ptr[i] + v->offd->row_ptr[i + 1] - v->offd->row_ptr[i];
 }
 
 /* ---- one row, element by element --------------------------------------------------------------- */
 
-/* Adds row i of one half of A to sum, size and plain. */
+static int64_t halo_row(const verifier *v, int32_t halo_col) {
+  return asparse_columns_position(&v->row_columns, v->plan->matrix->part.col_map_offd[halo_col]);
+}
+
+/* Adds row i of diag (b: own rows of B) or offd (b: row_halo's) to sum, size and plain. */
 static void add_row(verifier *v, const asparse_local_csr *a, int64_t i, const void *b, int64_t ldb) {
   int64_t n = v->plan->n;
   bool fp64 = a->dtype == ASPARSE_FP64;
   for (int64_t j = 0; j < n; j++) v->half[j] = 0;
   for (int64_t e = a->row_ptr[i]; e < a->row_ptr[i + 1]; e++) {
     double x = asparse_load(a->dtype, a->values, e);
+    int64_t row = a == v->diag ? a->col_idx[e] : halo_row(v, a->col_idx[e]);
     for (int64_t j = 0; j < n; j++) {
-      double y = asparse_load(a->dtype, b, a->col_idx[e] * ldb + j);
+      double y = asparse_load(a->dtype, b, row * ldb + j);
       v->sum[j] += (long double)x * y;
       v->size[j] += fabsl((long double)x * y);
       v->half[j] = fp64 ? fma(x, y, v->half[j]) : fmaf((float)x, (float)y, (float)v->half[j]);
@@ -65,11 +73,13 @@ static void add_row(verifier *v, const asparse_local_csr *a, int64_t i, const vo
 }
 
 static void row_fails(verifier *v, int64_t i, int64_t j, double found, double expected) {
-  int64_t row = asparse_matrix_row(v->plan->matrix, i);
+  const asparse_matrix *a = v->plan->matrix;
+  int64_t first = a->row_starts[a->grid.column_comm->rank];
+  int64_t row = asparse_matrix_original_row(a, a->row_starts, first + i);
   if (v->result.failed_row >= 0) return;
   v->result.failed_row = row;
-  snprintf(v->failure, sizeof v->failure, "C(%lld, %lld) is %.17g where A·B gives %.17g", (long long)row, (long long)j,
-           found, expected);
+  snprintf(v->failure, sizeof v->failure, "C(%lld, %lld) is %.17g where A·B gives %.17g", (long long)row,
+           (long long)(v->plan->column_begin + j), found, expected);
 }
 
 /* Inf and NaN must stand where CSR arithmetic puts them; sums beyond the largest number cannot be checked. */
@@ -103,24 +113,59 @@ static void check_row(verifier *v, int64_t i) {
   const asparse_plan *plan = v->plan;
   int64_t n = plan->n;
   for (int64_t j = 0; j < n; j++) v->sum[j] = v->size[j] = v->plain[j] = 0;
-  add_row(v, plan->matrix->part.diag, i, v->b->values, v->b->ld);
-  add_row(v, plan->offd, i, v->halo_rows, n);
+  add_row(v, v->diag, i, v->b->values, v->b->ld);
+  add_row(v, v->offd, i, v->row_halo->buffer, n);
   for (int64_t j = 0; j < n; j++) check_element(v, i, j, (double)row_length(v, i));
 }
 
-static void check_sample(verifier *v, uint64_t seed) {
+static void add_sample(verifier *v, uint64_t seed) {
   int64_t m = v->plan->matrix->part.m_local;
   double work = 0;
   for (int s = 0; s < SAMPLE_ROWS && s < m && work < SAMPLE_WORK; s++) {
     int64_t i = m <= SAMPLE_ROWS ? s : (int64_t)(asparse_mix64(seed ^ (uint64_t)s) % (uint64_t)m);
-    check_row(v, i);
+    v->rows[v->n_rows++] = i;
     work += (double)row_length(v, i) * (double)v->plan->n;
   }
 }
 
+/* The global columns of the rows' halo entries, each once. Local. */
+static asparse_status collect_columns(verifier *v) {
+  asparse_status status = ASPARSE_OK;
+  int64_t count = 0, *columns = NULL;
+  for (int64_t r = 0; r < v->n_rows; r++) count += v->offd->row_ptr[v->rows[r] + 1] - v->offd->row_ptr[v->rows[r]];
+  ALLOC(columns, count);
+  count = 0;
+  for (int64_t r = 0; r < v->n_rows; r++) {
+    for (int64_t e = v->offd->row_ptr[v->rows[r]]; e < v->offd->row_ptr[v->rows[r] + 1]; e++)
+      columns[count++] = v->plan->matrix->part.col_map_offd[v->offd->col_idx[e]];
+  }
+  TRY(asparse_columns_create(&v->row_columns, v->plan->matrix->k, columns, count, 0, 0));
+cleanup:
+  asparse_free(columns);
+  return status;
+}
+
+/* Collective. Fetches the rows of B that the chosen rows of C need, and looks at every element of them. */
+static asparse_status check_rows(verifier *v) {
+  asparse_status status = ASPARSE_OK;
+  const asparse_matrix *a = v->plan->matrix;
+  TRY(asparse_comm_agree(a->comm, collect_columns(v)));
+  status = asparse_halo_create(a->grid.column_comm, v->engine, a->col_starts, v->row_columns.sorted, v->row_columns.n,
+                               v->plan->n, a->dtype, &v->row_halo);
+  TRY(asparse_comm_agree(a->comm, status));
+  TRY(asparse_halo_exchange_begin(v->row_halo, v->b->values, v->b->ld));
+  TRY(asparse_halo_exchange_end(v->row_halo));
+  for (int64_t r = 0; r < v->n_rows; r++) check_row(v, v->rows[r]);
+cleanup:
+  return status;
+}
+
 /* ---- all rows, Freivalds ------------------------------------------------------------------------ */
 
-static double sign_of(uint64_t seed, int64_t j) { return asparse_mix64(seed ^ (uint64_t)j) >> 63 ? -1.0 : 1.0; }
+/* x of column j of this rank's block. */
+static double sign_of(const verifier *v, uint64_t seed, int64_t j) {
+  return asparse_mix64(seed ^ (uint64_t)(v->plan->column_begin + j)) >> 63 ? -1.0 : 1.0;
+}
 
 /* Bx and |B|·1 for own rows. */
 static void project_b(verifier *v, uint64_t seed) {
@@ -130,7 +175,7 @@ static void project_b(verifier *v, uint64_t seed) {
     double sum = 0, size = 0;
     for (int64_t j = 0; j < b->n; j++) {
       double x = asparse_load(b->dtype, b->values, i * b->ld + j);
-      sum += x * sign_of(seed, j);
+      sum += x * sign_of(v, seed, j);
       size += fabs(x);
     }
     v->xb[2 * i] = sum;
@@ -151,11 +196,11 @@ static void multiply_projected(const asparse_local_csr *a, int64_t i, const doub
 static bool row_is_suspect(const verifier *v, int64_t i, uint64_t seed, double *bound_ratio) {
   const asparse_dense *c = v->c;
   double sum = 0, size = 0, cx = 0, c_size = 0;
-  multiply_projected(v->plan->matrix->part.diag, i, v->xb, &sum, &size);
-  multiply_projected(v->plan->offd, i, v->halo->buffer, &sum, &size);
+  multiply_projected(v->diag, i, v->xb, &sum, &size);
+  multiply_projected(v->offd, i, v->halo->buffer, &sum, &size);
   for (int64_t j = 0; j < c->n; j++) {
     double x = asparse_load(c->dtype, c->values, i * c->ld + j);
-    cx += x * sign_of(seed, j);
+    cx += x * sign_of(v, seed, j);
     c_size += fabs(x);
   }
   double q = (double)row_length(v, i), n = (double)c->n, error = fabs(sum - cx);
@@ -169,7 +214,7 @@ static bool row_is_suspect(const verifier *v, int64_t i, uint64_t seed, double *
 }
 
 static void check_all_rows(verifier *v, uint64_t seed) {
-  int64_t m = v->plan->matrix->part.m_local, n_suspects = 0, suspects[SUSPECT_ROWS];
+  int64_t m = v->plan->matrix->part.m_local, n_suspects = 0;
   double worst = 0;
 #pragma omp parallel for schedule(dynamic, 256) reduction(max : worst)
   for (int64_t i = 0; i < m; i++) {
@@ -179,13 +224,12 @@ static void check_all_rows(verifier *v, uint64_t seed) {
     if (!suspect) continue;
 #pragma omp critical(asparse_suspects)
     {
-      if (n_suspects < SUSPECT_ROWS) suspects[n_suspects] = i;
+      if (n_suspects < SUSPECT_ROWS) v->rows[v->n_rows++] = i;
       n_suspects++;
     }
   }
   if (worst > v->result.worst_bound_ratio) v->result.worst_bound_ratio = worst;
   v->result.rows_checked = m;
-  for (int64_t s = 0; s < n_suspects && s < SUSPECT_ROWS; s++) check_row(v, suspects[s]);
   if (n_suspects > SUSPECT_ROWS) v->result.rows_unchecked = n_suspects - SUSPECT_ROWS;
 }
 
@@ -193,7 +237,7 @@ static void check_all_rows(verifier *v, uint64_t seed) {
 
 static asparse_status verifier_allocate(verifier *v) {
   asparse_status status = ASPARSE_OK;
-  TRY_THAT(v->plan->offd, ASPARSE_ERR_USAGE, "verification needs A in CSR: create the plan with keep_csr");
+  TRY_THAT(v->diag && v->offd, ASPARSE_ERR_USAGE, "verification needs A in CSR: create the plan with keep_csr");
   ALLOC(v->sum, v->plan->n);
   ALLOC(v->size, v->plan->n);
   ALLOC(v->plain, v->plan->n);
@@ -211,9 +255,12 @@ static void verifier_free(verifier *v) {
   asparse_free(v->half);
   asparse_free(v->xb);
   asparse_halo_destroy(&v->halo);
+  asparse_halo_destroy(&v->row_halo);
+  asparse_columns_destroy(&v->row_columns);
   asparse_engine_close(&v->engine);
 }
 
+/* Every part of the rows is there once for each block of columns. */
 static asparse_status combine(asparse_comm *comm, verifier *v) {
   asparse_status status = ASPARSE_OK;
   asparse_verification *r = &v->result;
@@ -228,7 +275,7 @@ static asparse_status combine(asparse_comm *comm, verifier *v) {
   TRY_MPI(MPI_Allreduce(MPI_IN_PLACE, worst, 3, MPI_DOUBLE, MPI_MAX, comm->mpi));
   TRY(asparse_comm_min(comm, &first, 1));
   *r = (asparse_verification){.passed = agreed == ASPARSE_OK,
-                              .rows_checked = sums[0],
+                              .rows_checked = sums[0] / v->plan->matrix->grid.columns,
                               .elements_checked = sums[1],
                               .rows_unchecked = sums[2],
                               .worst_bound_ratio = worst[0],
@@ -240,29 +287,43 @@ cleanup:
   return status;
 }
 
+/* What the arithmetic of the plan may do to C. */
+static void set_bounds(verifier *v) {
+  const asparse_plan *plan = v->plan;
+  const asparse_dtype dtype = plan->matrix->dtype;
+  const bool fp64 = dtype == ASPARSE_FP64;
+  /* Tensor cores truncate. Blanchard, Higham, Lopez, Mary, Pranesh, SIAM J. Sci. Comput. 42(3), 2020. */
+  const bool truncates = dtype == ASPARSE_BF16 && plan->engine->backend->space == ASPARSE_SPACE_DEVICE;
+  v->u = fp64 ? 0x1p-53 : truncates ? 0x1p-23 : 0x1p-24;
+  v->rounding = plan->c_dtype == ASPARSE_BF16 ? 0x1p-8 : 0;
+  v->smallest = fp64 ? 0x1p-1074 : 0x1p-149;
+  v->largest = fp64 ? DBL_MAX / 4 : FLT_MAX / 4;
+}
+
 asparse_status asparse_verify(asparse_plan *plan, const asparse_dense *b, const asparse_dense *c, uint64_t seed,
                               asparse_verification *verification) {
   asparse_status status = ASPARSE_OK;
   asparse_matrix *a = plan->matrix;
-  bool fp64 = a->dtype == ASPARSE_FP64, all = plan->exchange == ASPARSE_EXCHANGE_REPLICATE;
-  verifier v = {.plan = plan, .b = b, .c = c, .result = {.failed_row = -1}};
-  /* Tensor cores truncate. Blanchard, Higham, Lopez, Mary, Pranesh, SIAM J. Sci. Comput. 42(3), 2020. */
-  const bool truncates = a->dtype == ASPARSE_BF16 && plan->engine->backend->space == ASPARSE_SPACE_DEVICE;
-  v.u = fp64 ? 0x1p-53 : truncates ? 0x1p-23 : 0x1p-24;
-  v.rounding = plan->c_dtype == ASPARSE_BF16 ? 0x1p-8 : 0;
-  v.smallest = fp64 ? 0x1p-1074 : 0x1p-149;
-  v.largest = fp64 ? DBL_MAX / 4 : FLT_MAX / 4;
+  verifier v = {.plan = plan, .diag = a->part.diag, .offd = a->part.offd, .b = b, .c = c, .result = {.failed_row = -1}};
+  set_bounds(&v);
   TRY_THAT(b->space == ASPARSE_SPACE_HOST && c->space == ASPARSE_SPACE_HOST, ASPARSE_ERR_USAGE,
            "B and C are verified on the host; copy them there first");
+  if (plan->b_layout) {
+    TRY(asparse_layout_to_block(plan->b_layout, b, plan->b_block));
+    TRY(asparse_layout_to_block(plan->c_layout, c, plan->c_block));
+    v.b = plan->b_block;
+    v.c = plan->c_block;
+  }
   TRY(asparse_comm_agree(a->comm, verifier_allocate(&v)));
-  TRY(asparse_halo_create(a->comm, v.engine, a->col_starts, all ? NULL : a->part.col_map_offd, a->part.n_halo, 2,
-                          ASPARSE_FP64, &v.halo));
-  TRY(asparse_comm_agree(a->comm, asparse_halo_host_rows(plan->halo, &v.halo_rows)));
+  status = asparse_halo_create(a->grid.column_comm, v.engine, a->col_starts, a->part.col_map_offd, a->part.n_halo, 2,
+                               ASPARSE_FP64, &v.halo);
+  TRY(asparse_comm_agree(a->comm, status));
   project_b(&v, seed);
   TRY(asparse_halo_exchange_begin(v.halo, v.xb, 2));
   TRY(asparse_halo_exchange_end(v.halo));
-  check_sample(&v, seed);
   check_all_rows(&v, seed);
+  add_sample(&v, seed);
+  TRY(check_rows(&v));
   TRY(combine(a->comm, &v));
 cleanup:
   *verification = v.result;

@@ -18,12 +18,18 @@ const option_choice option_partitions[] = {
 const option_choice option_exchanges[] = {{"auto", ASPARSE_EXCHANGE_AUTO},
                                           {"replicate", ASPARSE_EXCHANGE_REPLICATE},
                                           {"rows", ASPARSE_EXCHANGE_ROWS},
+                                          {"cover", ASPARSE_EXCHANGE_COVER},
+                                          {"columns", ASPARSE_EXCHANGE_COLUMNS},
+                                          {"grid", ASPARSE_EXCHANGE_GRID},
                                           {NULL, 0}};
+const option_choice option_placements[] = {
+    {"planner", ASPARSE_PLACEMENT_PLANNER}, {"rows", ASPARSE_PLACEMENT_ROWS}, {NULL, 0}};
 const option_choice option_backends[] = {
     {"auto", ASPARSE_BACKEND_AUTO}, {"host", ASPARSE_BACKEND_HOST}, {"cuda", ASPARSE_BACKEND_CUDA}, {NULL, 0}};
 const option_choice option_comms[] = {
     {"auto", ASPARSE_COMM_AUTO}, {"nccl", ASPARSE_COMM_NCCL}, {"mpi", ASPARSE_COMM_MPI}, {NULL, 0}};
 const option_choice option_results[] = {{"fp32", ASPARSE_FP32}, {"bf16", ASPARSE_BF16}, {NULL, 0}};
+const option_choice option_origins[] = {{"ranks", 0}, {"root", 1}, {NULL, 0}};
 const option_choice option_switch[] = {{"on", 1}, {"off", 0}, {"yes", 1}, {"no", 0}, {NULL, 0}};
 
 asparse_status option_integer(const char *option, const char *text, int64_t low, int64_t high, int64_t *value) {
@@ -48,6 +54,21 @@ asparse_status option_choose(const char *option, const char *text, const option_
     snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", c->name);
   }
   return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "%s takes one of %s, not '%s'", option, names, text);
+}
+
+asparse_status option_grid(const char *option, const char *text, int32_t *rows, int32_t *columns) {
+  char *end = NULL;
+  const long pm = strtol(text, &end, 10), pn = *end == 'x' ? strtol(end + 1, &end, 10) : 0;
+  if (*end != '\0' || pm < 1 || pn < 1 || pm > INT32_MAX || pn > INT32_MAX)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "%s takes rows x columns of ranks, as in 2x4, not '%s'", option, text);
+  *rows = (int32_t)pm;
+  *columns = (int32_t)pn;
+  return ASPARSE_OK;
+}
+
+const char *option_name(const option_choice *choices, int value) {
+  while (choices->name && choices->value != value) choices++;
+  return choices->name;
 }
 
 asparse_status option_unknown(char **argv, int result) {

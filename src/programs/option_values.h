@@ -13,9 +13,15 @@ asparse_status option_integer(const char *option, const char *text, int64_t low,
 /* choices end with a NULL name. */
 asparse_status option_choose(const char *option, const char *text, const option_choice *choices, int *value);
 
+/* "2x4". */
+asparse_status option_grid(const char *option, const char *text, int32_t *rows, int32_t *columns);
+
+/* The name of a value; NULL where there is none. */
+const char *option_name(const option_choice *choices, int value);
+
 /* The choices that more than one program offers. */
 extern const option_choice option_formats[], option_precisions[], option_partitions[], option_exchanges[],
-    option_backends[], option_comms[], option_results[], option_switch[];
+    option_placements[], option_backends[], option_comms[], option_results[], option_origins[], option_switch[];
 
 /* The message for what getopt_long answered with '?' (unknown) or ':' (value missing). */
 asparse_status option_unknown(char **argv, int result);

@@ -18,7 +18,9 @@ typedef enum phase {
   PHASE_DIAG,
   PHASE_EXPOSED,
   PHASE_OFFD,
+  PHASE_LAYOUT, /* B to blocks of columns and C back */
   PHASE_VERIFY,
+  PHASE_GATHER, /* C to rank 0 */
   PHASE_WRITE,
   N_PHASES
 } phase;
@@ -28,8 +30,8 @@ typedef struct solve_record {
   const char *command;
   asparse_source source; /* format "" for a partition file */
   int64_t m, k, n, nnz;
-  int64_t local_rows, local_b_rows; /* this rank's rows of C and of B */
-  int64_t n_duplicates, n_inexact;  /* this rank's slab */
+  asparse_extent b_extent, c_extent; /* this rank's shares of B and C */
+  int64_t n_duplicates, n_inexact;   /* this rank's slab */
   uint64_t matrix_hash;
   asparse_dtype dtype, result; /* of A and B, of C */
   asparse_partition_method partition;

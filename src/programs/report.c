@@ -2,11 +2,12 @@
 #include <stdio.h>
 
 #include "asparse_config.h"
+#include "programs/option_values.h"
 #include "programs/report_json.h"
 #include "programs/summary.h"
 
 typedef struct text {
-  char value[32];
+  char value[64];
 } text;
 
 static text bytes_text(double bytes) {
@@ -23,6 +24,17 @@ static text seconds_text(double seconds) {
   if (seconds >= 1) snprintf(t.value, sizeof t.value, "%.3g s", seconds);
   else if (seconds >= 1e-3) snprintf(t.value, sizeof t.value, "%.3g ms", 1e3 * seconds);
   else snprintf(t.value, sizeof t.value, "%.3g µs", 1e6 * seconds);
+  return t;
+}
+
+/* "rows", "columns", "grid of 2 × 4 ranks, rows". */
+static text exchange_text(const asparse_stats *stats) {
+  text t;
+  const asparse_exchange_mode mode = summary_exchange(stats);
+  if (mode == ASPARSE_EXCHANGE_GRID)
+    snprintf(t.value, sizeof t.value, "grid of %d × %d ranks, %s", stats->grid_rows, stats->grid_columns,
+             option_name(option_exchanges, stats->exchange));
+  else snprintf(t.value, sizeof t.value, "%s", option_name(option_exchanges, mode));
   return t;
 }
 
@@ -43,7 +55,6 @@ static void print_inputs(const solve_record *r) {
 }
 
 static void print_choices(const solve_record *r, const summary *s) {
-  static const char *const exchanges[] = {"auto", "replicate", "rows"};
   const asparse_stats *stats = &r->stats;
   const spread *received = &s->quantities[QUANTITY_BYTES_RECEIVED], *nnz = &s->quantities[QUANTITY_NNZ];
   printf("  ranks      %d on %d host%s, %d thread%s each, %s backend (%s)\n", s->ranks, s->n_hosts,
@@ -61,8 +72,12 @@ static void print_choices(const solve_record *r, const summary *s) {
          r->stats.ready_shards ? "; ready shards loaded" : "");
   if (s->ranks > 1)
     printf("  exchange   %s: %s of B a multiplication over all ranks, at most %s to one (all of B everywhere: %s)\n",
-           exchanges[stats->exchange], bytes_text(received->sum).value, bytes_text(received->max).value,
+           exchange_text(stats).value, bytes_text(received->sum).value, bytes_text(received->max).value,
            bytes_text(s->replicate_bytes).value);
+  if (s->quantities[QUANTITY_LAYOUT_BYTES_RECEIVED].sum > 0)
+    printf("             B to blocks of columns and C back to rows: %s over all ranks, at most %s to one\n",
+           bytes_text(s->quantities[QUANTITY_LAYOUT_BYTES_RECEIVED].sum).value,
+           bytes_text(s->quantities[QUANTITY_LAYOUT_BYTES_RECEIVED].max).value);
   if (r->saved_seconds > 0)
     printf("  saved      partitioning and building took %s when the file was made\n",
            seconds_text(r->saved_seconds).value);
@@ -95,6 +110,8 @@ static void print_times(const solve_record *r, const summary *s) {
            seconds_text(t[PHASE_DIAG].max).value, seconds_text(t[PHASE_EXPOSED].max).value,
            seconds_text(t[PHASE_OFFD].max).value, seconds_text(t[PHASE_COMMUNICATION].max).value, r->stats.transport,
            seconds_text(t[PHASE_PACK].max).value);
+  if (t[PHASE_LAYOUT].max > 0)
+    printf("             B to blocks of columns and C back to rows %s\n", seconds_text(t[PHASE_LAYOUT].max).value);
 }
 
 static void print_outcome(const solve_record *r, const summary *s) {

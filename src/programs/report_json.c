@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "asparse_config.h"
+#include "programs/option_values.h"
 
 /* Raised when a key changes its name or meaning. */
 enum { SCHEMA_VERSION = 1 };
@@ -37,16 +38,18 @@ static json_t *matrix_json(const solve_record *r) {
 }
 
 static json_t *choices_json(const solve_record *r, const summary *s) {
-  static const char *const exchanges[] = {"auto", "replicate", "rows"};
   const asparse_stats *stats = &r->stats;
-  return json_pack("{s:s, s:s, s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:b}", "result",
-                   asparse_dtype_name(r->result), "precision", asparse_dtype_name(r->dtype), "format",
-                   asparse_format_name(stats->format), "unit", stats->unit, "halo_format",
-                   asparse_format_name(stats->offd_format), "halo_unit", stats->offd_unit, "partition",
-                   r->partition == ASPARSE_PARTITION_METIS ? "metis" : "contiguous", "exchange",
-                   exchanges[stats->exchange], "transport", stats->transport, "backend", stats->backend, "device",
-                   stats->device, "kernel", stats->kernel, "halo_kernel", stats->offd_kernel, "isa", asparse_host_isa(),
-                   "predicted_seconds", s->quantities[QUANTITY_PREDICTED].max, "ready_shards", r->stats.ready_shards);
+  return json_pack(
+      "{s:s, s:s, s:s, s:i, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:b, s:b}",
+      "result", asparse_dtype_name(r->result), "precision", asparse_dtype_name(r->dtype), "format",
+      asparse_format_name(stats->format), "unit", stats->unit, "halo_format", asparse_format_name(stats->offd_format),
+      "halo_unit", stats->offd_unit, "partition", r->partition == ASPARSE_PARTITION_METIS ? "metis" : "contiguous",
+      "exchange", option_name(option_exchanges, (int)summary_exchange(stats)), "grid_rows", stats->grid_rows,
+      "grid_columns", stats->grid_columns, "column_exchange", option_name(option_exchanges, (int)stats->exchange),
+      "placement", option_name(option_placements, (int)r->options->plan.operands), "transport", stats->transport,
+      "backend", stats->backend, "device", stats->device, "kernel", stats->kernel, "halo_kernel", stats->offd_kernel,
+      "isa", asparse_host_isa(), "predicted_seconds", s->quantities[QUANTITY_PREDICTED].max, "ready_shards",
+      r->stats.ready_shards, "reproducible", r->options->plan.reproducible);
 }
 
 static json_t *multiply_json(const solve_record *r, const summary *s) {

@@ -51,8 +51,6 @@ static void describe_matrix(const asparse_matrix *a, int64_t n, solve_record *re
   record->k = a->k;
   record->n = n;
   record->nnz = a->nnz;
-  record->local_rows = a->part.m_local;
-  record->local_b_rows = a->part.k_local;
   record->dtype = a->dtype;
   record->matrix_hash = a->hash;
   record->imbalance = a->imbalance;
@@ -100,6 +98,7 @@ static asparse_status multiply(asparse_comm *comm, asparse_plan *plan, const sol
   record->seconds[PHASE_DIAG] = record->stats.diag_seconds;
   record->seconds[PHASE_EXPOSED] = record->stats.exposed_seconds;
   record->seconds[PHASE_OFFD] = record->stats.offd_seconds;
+  record->seconds[PHASE_LAYOUT] = record->stats.layout_seconds;
 cleanup:
   return status;
 }
@@ -120,6 +119,28 @@ static asparse_status multiply_on_engine(asparse_comm *comm, asparse_plan *plan,
 cleanup:
   asparse_dense_destroy(&there_b);
   asparse_dense_destroy(&there_c);
+  return status;
+}
+
+/* C to rank 0 and to its file, as asked. Collective. */
+static asparse_status deliver(asparse_comm *comm, const asparse_plan *plan, const solve_options *options,
+                              const asparse_dense *c, solve_record *record) {
+  asparse_status status = ASPARSE_OK;
+  asparse_dense *whole = NULL;
+  double start = asparse_seconds();
+  if (options->gather) {
+    asparse_program_progress(comm, "gathering C");
+    TRY(asparse_plan_gather_c(plan, c, &whole));
+    record->seconds[PHASE_GATHER] = asparse_seconds() - start;
+  }
+  if (options->output) {
+    start = asparse_seconds();
+    asparse_program_progress(comm, "writing C");
+    TRY(operand_write(comm, options, record->command, plan, c, whole));
+    record->seconds[PHASE_WRITE] = asparse_seconds() - start;
+  }
+cleanup:
+  asparse_dense_destroy(&whole);
   return status;
 }
 
@@ -146,13 +167,15 @@ static asparse_status solve(asparse_comm *comm, const solve_options *options, so
   TRY(asparse_plan_create(a, &options->plan, source.n, &plan));
   asparse_plan_stats(plan, &record->stats);
   record->seconds[PHASE_BUILD] = record->stats.build_seconds;
+  record->b_extent = asparse_plan_extent_of_b(plan, asparse_plan_placement(plan));
+  record->c_extent = asparse_plan_extent_of_c(plan, asparse_plan_placement(plan));
   record->result = options->plan.bf16_result ? ASPARSE_BF16 : asparse_dtype_result(a->dtype);
   if (!options->dry_run) {
     start = asparse_seconds();
     TRY(asparse_comm_agree(comm, asparse_plan_operands(plan, &b, &c)));
-    TRY(operand_fill(comm, options, &source, a, b));
+    TRY(operand_fill(comm, options, &source, plan, b));
     record->seconds[PHASE_B] = asparse_seconds() - start;
-    if (record->stats.device) TRY(multiply_on_engine(comm, plan, options, b, c, record));
+    if (record->stats.device && !plan->b_layout) TRY(multiply_on_engine(comm, plan, options, b, c, record));
     else TRY(multiply(comm, plan, options, b, c, record));
     if (options->verify) {
       asparse_program_progress(comm, "verifying");
@@ -161,12 +184,7 @@ static asparse_status solve(asparse_comm *comm, const solve_options *options, so
       if (verified != ASPARSE_ERR_VERIFY) TRY(verified);
       record->seconds[PHASE_VERIFY] = asparse_seconds() - start;
     }
-    if (options->output && verified == ASPARSE_OK) {
-      start = asparse_seconds();
-      asparse_program_progress(comm, "writing C");
-      TRY(operand_write(comm, options, record->command, a, c));
-      record->seconds[PHASE_WRITE] = asparse_seconds() - start;
-    }
+    if (verified == ASPARSE_OK) TRY(deliver(comm, plan, options, c, record));
   }
   asparse_program_progress(comm, NULL);
   TRY(solve_report(comm, record));

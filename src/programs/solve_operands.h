@@ -2,7 +2,7 @@
 #ifndef ASPARSE_SOLVE_OPERANDS_H
 #define ASPARSE_SOLVE_OPERANDS_H
 
-#include "plan/matrix.h"
+#include "plan/plan.h"
 #include "programs/solve_options.h"
 
 typedef struct operand_source {
@@ -18,12 +18,12 @@ void operand_source_free(operand_source *source);
 /* B must have as many rows as A has columns. Same on all ranks. */
 asparse_status operand_check(const operand_source *source, const asparse_matrix *a);
 
-/* Collective. This rank's rows of B. */
+/* Collective. This rank's share of B; with b_from_root rank 0 has all of it first. */
 asparse_status operand_fill(asparse_comm *comm, const solve_options *options, const operand_source *source,
-                            const asparse_matrix *a, asparse_dense *b);
+                            const asparse_plan *plan, asparse_dense *b);
 
-/* Collective. C in the original order of rows. */
+/* Collective. C in the original order of rows; whole: C gathered on rank 0, which then writes alone. */
 asparse_status operand_write(asparse_comm *comm, const solve_options *options, const char *command,
-                             const asparse_matrix *a, const asparse_dense *c);
+                             const asparse_plan *plan, const asparse_dense *c, const asparse_dense *whole);
 
 #endif

@@ -9,6 +9,8 @@
 enum {
   OPTION_B = 256,
   OPTION_COLS,
+  OPTION_B_FROM,
+  OPTION_GATHER,
   OPTION_REPEAT,
   OPTION_WARMUP,
   OPTION_THREADS,
@@ -18,12 +20,15 @@ enum {
   OPTION_PRECISION,
   OPTION_PARTITION,
   OPTION_EXCHANGE,
+  OPTION_GRID,
+  OPTION_PLACEMENT,
   OPTION_BACKEND,
   OPTION_COMM,
   OPTION_TIMEOUT,
   OPTION_KERNEL,
   OPTION_RESULT,
   OPTION_KEEP_ORDER,
+  OPTION_REPRODUCIBLE,
   OPTION_VERIFY,
   OPTION_JSON,
   OPTION_CSV,
@@ -37,6 +42,8 @@ static const int64_t MAX_COLS = (int64_t)1 << 31;
 
 static const struct option solve_table[] = {{"b", required_argument, NULL, OPTION_B},
                                             {"cols", required_argument, NULL, OPTION_COLS},
+                                            {"b-from", required_argument, NULL, OPTION_B_FROM},
+                                            {"gather", no_argument, NULL, OPTION_GATHER},
                                             {"output", required_argument, NULL, 'o'},
                                             {"repeat", required_argument, NULL, OPTION_REPEAT},
                                             {"warmup", required_argument, NULL, OPTION_WARMUP},
@@ -47,12 +54,15 @@ static const struct option solve_table[] = {{"b", required_argument, NULL, OPTIO
                                             {"precision", required_argument, NULL, OPTION_PRECISION},
                                             {"partition", required_argument, NULL, OPTION_PARTITION},
                                             {"exchange", required_argument, NULL, OPTION_EXCHANGE},
+                                            {"grid", required_argument, NULL, OPTION_GRID},
+                                            {"placement", required_argument, NULL, OPTION_PLACEMENT},
                                             {"backend", required_argument, NULL, OPTION_BACKEND},
                                             {"comm", required_argument, NULL, OPTION_COMM},
                                             {"timeout", required_argument, NULL, OPTION_TIMEOUT},
                                             {"kernel", required_argument, NULL, OPTION_KERNEL},
                                             {"result", required_argument, NULL, OPTION_RESULT},
                                             {"keep-order", no_argument, NULL, OPTION_KEEP_ORDER},
+                                            {"reproducible", no_argument, NULL, OPTION_REPRODUCIBLE},
                                             {"verify", optional_argument, NULL, OPTION_VERIFY},
                                             {"json", required_argument, NULL, OPTION_JSON},
                                             {"csv", required_argument, NULL, OPTION_CSV},
@@ -73,12 +83,19 @@ static const char solve_help[] =
     "  --cols N               columns of the random B (default 128)\n"
     "  --seed S               seed of the random B and of verification (default 42)\n"
     "  -o, --output FILE      write C as HDF5 (Binsparse DMATR); whole or not at all\n"
+    "  --b-from WHO           ranks (default: each reads or makes its share), root (rank 0 has all of B and sends shares)\n"
+    "  --gather               bring C to rank 0, which writes it alone\n"
     "How:\n"
     "  --precision TYPE       fp64, fp32, bf16 (products summed in fp32); default: the wider of A's and B's own types\n"
     "  --format FORMAT        auto, csr, wcsr (row windows), bcsr (dense blocks)\n"
     "  --unit H               window height 8, 16, 32, 64 or block size 16, 32, 64; default: chosen\n"
     "  --partition METHOD     contiguous (default), metis\n"
-    "  --exchange MODE        auto, rows, replicate\n"
+    "  --exchange MODE        rows of B that travel: auto, rows (those used), replicate (all); cover: rows of B or\n"
+    "                         partial rows of C, whichever are less; columns: every rank holds A and a block of\n"
+    "                         columns; grid: parts of A and blocks of columns, as --grid says\n"
+    "  --grid PMxPN           ranks as PM parts of A by PN blocks of columns; default P x 1\n"
+    "  --placement HOW        B and C on a grid: planner (default, as they are multiplied), rows (of all columns,\n"
+    "                         moved to blocks and back by every multiplication)\n"
     "  --backend BACKEND      auto (a Hopper GPU where every rank sees one, else the host), host, cuda\n"
     "  --comm WAY             what rows of B travel by between GPUs: auto (NCCL where every rank has a GPU of its own, else\n"
     "                         MPI), nccl, mpi\n"
@@ -86,6 +103,8 @@ static const char solve_help[] =
     "  --kernel NAME          a GPU kernel by name; default: the one with the least predicted time\n"
     "  --keep-order           on a GPU: do not bring like rows together, which makes planning longer\n"
     "  --result TYPE          C of a bf16 product: fp32 (default), bf16 (on a GPU)\n"
+    "  --reproducible         the same C bit for bit for any number of ranks and any grid: on the host, in CSR, after all\n"
+    "                         rows of B have come\n"
     "  --threads T            threads of each rank; default: the cores of the machine shared by its ranks\n"
     "Measuring:\n"
     "  --repeat R             timed multiplications (default 5)\n"
@@ -135,7 +154,13 @@ static asparse_status parse_plan_option(int option, const char *value, asparse_o
     PASS(option_choose("--comm", value, option_comms, &choice));
     plan->comm = (asparse_comm_kind)choice;
     break;
+  case OPTION_GRID: PASS(option_grid("--grid", value, &plan->grid_rows, &plan->grid_columns)); break;
+  case OPTION_PLACEMENT:
+    PASS(option_choose("--placement", value, option_placements, &choice));
+    plan->operands = (asparse_placement)choice;
+    break;
   case OPTION_KERNEL: plan->kernel = value; break;
+  case OPTION_REPRODUCIBLE: plan->reproducible = true; break;
   case OPTION_KEEP_ORDER: plan->keep_order = true; break;
   case OPTION_RESULT:
     PASS(option_choose("--result", value, option_results, &choice));
@@ -166,6 +191,11 @@ static asparse_status parse_solve_option(int option, const char *value, solve_op
   switch (option) {
   case OPTION_B: o->b = value; break;
   case OPTION_COLS: PASS(option_integer("--cols", value, 1, MAX_COLS, &o->cols)); break;
+  case OPTION_B_FROM:
+    PASS(option_choose("--b-from", value, option_origins, &choice));
+    o->b_from_root = choice != 0;
+    break;
+  case OPTION_GATHER: o->gather = true; break;
   case 'o': o->output = value; break;
   case OPTION_REPEAT:
     PASS(option_integer("--repeat", value, 1, MAX_REPEAT, &number));
@@ -214,6 +244,7 @@ static asparse_status parse_operand(int argc, char **argv, const char **matrix) 
 asparse_status solve_options_parse(int argc, char **argv, solve_options *o) {
   *o = (solve_options){
       .repeat = 5, .warmup = 1, .timeout = 600, .seed = 42, .verify = true, .plan = asparse_options_default()};
+  o->plan.operands = ASPARSE_PLACEMENT_PLANNER;
   int option;
   opterr = 0;
   optind = 1;
@@ -224,6 +255,8 @@ asparse_status solve_options_parse(int argc, char **argv, solve_options *o) {
   }
   PASS(parse_operand(argc, argv, &o->matrix));
   PASS(check_unit(&o->plan));
+  if (o->plan.exchange == ASPARSE_EXCHANGE_GRID && o->plan.grid_rows == 0)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--exchange grid goes with --grid PMxPN");
   o->plan.keep_csr = o->verify;
   if (o->b && o->cols > 0) return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--cols is for the random B; --b brings its own");
   return ASPARSE_OK;

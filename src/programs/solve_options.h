@@ -13,6 +13,7 @@ typedef struct solve_options {
   int repeat, warmup, threads;
   double timeout; /* seconds of waiting for other ranks; 0: for ever */
   uint64_t seed;
+  bool b_from_root, gather; /* B comes from rank 0; C goes there */
   bool verify, dry_run, quiet;
   asparse_options plan;
   bool help, version;

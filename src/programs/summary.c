@@ -6,8 +6,9 @@
 
 #include "programs/program.h"
 
-const char *const phase_names[N_PHASES] = {"read", "partition",     "move",  "build", "b",    "copy",   "multiply",
-                                           "pack", "communication", "local", "wait",  "halo", "verify", "write"};
+const char *const phase_names[N_PHASES] = {"read",     "partition", "move",          "build", "b",    "copy",
+                                           "multiply", "pack",      "communication", "local", "wait", "halo",
+                                           "layout",   "verify",    "gather",        "write"};
 const char *const quantity_names[N_QUANTITIES] = {"rows",
                                                   "b_rows",
                                                   "nnz",
@@ -15,6 +16,8 @@ const char *const quantity_names[N_QUANTITIES] = {"rows",
                                                   "halo_rows",
                                                   "bytes_sent",
                                                   "bytes_received",
+                                                  "layout_bytes_sent",
+                                                  "layout_bytes_received",
                                                   "shard_bytes",
                                                   "csr_bytes",
                                                   "halo_bytes",
@@ -33,18 +36,21 @@ static double resident_peak_bytes(void) {
 
 static void fill_quantities(const solve_record *r, double *q) {
   const asparse_stats *s = &r->stats;
+  const asparse_extent *b = &r->b_extent, *c = &r->c_extent;
   double element = (double)asparse_dtype_size(r->dtype), result = (double)asparse_dtype_size(r->result);
-  q[QUANTITY_ROWS] = (double)r->local_rows;
-  q[QUANTITY_B_ROWS] = (double)r->local_b_rows;
+  q[QUANTITY_ROWS] = (double)c->m;
+  q[QUANTITY_B_ROWS] = (double)b->m;
   q[QUANTITY_NNZ] = (double)s->nnz;
   q[QUANTITY_STORED] = (double)s->stored;
   q[QUANTITY_HALO_ROWS] = (double)s->halo_rows;
   q[QUANTITY_BYTES_SENT] = (double)s->bytes_sent;
   q[QUANTITY_BYTES_RECEIVED] = (double)s->bytes_received;
+  q[QUANTITY_LAYOUT_BYTES_SENT] = (double)s->layout_bytes_sent;
+  q[QUANTITY_LAYOUT_BYTES_RECEIVED] = (double)s->layout_bytes_received;
   q[QUANTITY_SHARD_BYTES] = (double)s->shard_bytes;
   q[QUANTITY_CSR_BYTES] = (double)s->csr_bytes;
   q[QUANTITY_HALO_BYTES] = (double)s->halo_bytes;
-  q[QUANTITY_OPERAND_BYTES] = (double)r->n * ((double)r->local_b_rows * element + (double)r->local_rows * result);
+  q[QUANTITY_OPERAND_BYTES] = (double)b->n * (double)b->m * element + (double)c->n * (double)c->m * result;
   q[QUANTITY_PEAK_BYTES] = (double)asparse_memory_peak_bytes();
   q[QUANTITY_RSS_BYTES] = resident_peak_bytes();
   q[QUANTITY_PREDICTED] = s->predicted_seconds;
@@ -151,3 +157,8 @@ cleanup:
 }
 
 void summary_free(summary *s) { FREE(s->hosts); }
+
+asparse_exchange_mode summary_exchange(const asparse_stats *stats) {
+  if (stats->grid_columns == 1) return stats->exchange;
+  return stats->grid_rows == 1 ? ASPARSE_EXCHANGE_COLUMNS : ASPARSE_EXCHANGE_GRID;
+}

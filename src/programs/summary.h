@@ -6,17 +6,19 @@
 
 /* What each rank contributes beside its seconds. */
 typedef enum quantity {
-  QUANTITY_ROWS = 0, /* rows of A and C */
+  QUANTITY_ROWS = 0, /* of this rank's share of C */
   QUANTITY_B_ROWS,
   QUANTITY_NNZ,
   QUANTITY_STORED,
   QUANTITY_HALO_ROWS,
   QUANTITY_BYTES_SENT,
   QUANTITY_BYTES_RECEIVED,
+  QUANTITY_LAYOUT_BYTES_SENT,
+  QUANTITY_LAYOUT_BYTES_RECEIVED,
   QUANTITY_SHARD_BYTES, /* padded shards */
   QUANTITY_CSR_BYTES,
   QUANTITY_HALO_BYTES,    /* halo rows, send buffer, lists */
-  QUANTITY_OPERAND_BYTES, /* own rows of B and C */
+  QUANTITY_OPERAND_BYTES, /* own share of B and C */
   QUANTITY_PEAK_BYTES,    /* largest sum of the program's own arrays */
   QUANTITY_RSS_BYTES,     /* largest resident set, libraries included */
   QUANTITY_PREDICTED,     /* seconds of local work, by the cost model */
@@ -44,5 +46,8 @@ typedef struct summary {
 /* Collective; filled on rank 0. */
 asparse_status summary_create(asparse_comm *comm, const solve_record *record, summary *out);
 void summary_free(summary *s);
+
+/* The mode a run's stats stand for: columns and grid by the shape of the grid, else what its ranks exchange. */
+asparse_exchange_mode summary_exchange(const asparse_stats *stats);
 
 #endif

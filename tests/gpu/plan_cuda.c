@@ -45,7 +45,7 @@ static asparse_status problem_create(problem *p, uint64_t *state, const asparse_
   status = asparse_plan_operands(p->plan, &p->b, &p->c);
   if (status == ASPARSE_OK) status = asparse_plan_engine_operands(p->plan, &p->there_b, &p->there_c);
   TRY(asparse_comm_agree(test_comm, status));
-  asparse_matrix_fill_random(p->a, p->b, 7);
+  asparse_plan_fill_random(p->plan, p->b, 7);
   poison(p->c);
 cleanup:
   return status;
@@ -144,7 +144,7 @@ static void special_values(void **unused) {
     options.format = (asparse_format)format;
     assert_int_equal(problem_create(&p, &state, &options, 24), ASPARSE_OK);
     for (int64_t i = 0; i < p.b->m; i++) {
-      const int64_t row = asparse_matrix_b_row(p.a, i);
+      const int64_t row = asparse_plan_b_row(p.plan, i);
       if (row % 37 == 0) asparse_store(ASPARSE_BF16, p.b->values, i * p.b->ld + row % 24, row % 2 ? INFINITY : NAN);
     }
     assert_int_equal(asparse_plan_execute(p.plan, p.b, p.c), ASPARSE_OK);
