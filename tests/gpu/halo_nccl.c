@@ -113,7 +113,7 @@ static asparse_dense *product(const asparse_csr *whole, asparse_comm_kind kind, 
   assert_int_equal(asparse_matrix_create(test_comm, &slab, &options, N, &a), ASPARSE_OK);
   assert_int_equal(asparse_plan_create(a, &options, N, &plan), ASPARSE_OK);
   assert_int_equal(asparse_plan_operands(plan, &b, &c), ASPARSE_OK);
-  asparse_matrix_fill_random(a, b, 7);
+  asparse_plan_fill_random(plan, b, 7);
   for (int i = 0; i < EXCHANGES; i++) assert_int_equal(asparse_plan_execute(plan, b, c), ASPARSE_OK);
   asparse_plan_stats(plan, &stats);
   assert_string_equal(stats.transport, kind == ASPARSE_COMM_NCCL ? "nccl" : "mpi");
