@@ -57,7 +57,9 @@ def run(program, *arguments, ranks=None, timeout=120, environment=None):
     if ranks is not None:
         command = [*MPIEXEC, "-np", str(ranks), *command]
     env = dict(os.environ, **(environment or {}))
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env, errors="replace")
+    # In a session of its own: Open MPI, ending a job whose ranks have only just been forked, signals its own group.
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env, errors="replace",
+                          start_new_session=ranks is not None)
 
 
 def said(result):
