@@ -133,6 +133,9 @@ static asparse_status choose_starts(asparse_comm *comm, int64_t m, const asparse
   int size = comm->size;
   int64_t total = entries->count;
   PASS(asparse_comm_sum(comm, &total, 1));
+  if (total > INT64_MAX - m)
+    return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%lld rows and %lld entries exceed 64-bit sizes", (long long)m,
+                        (long long)total);
   for (int part = 0; part <= size; part++) {
     low[part] = 0;
     starts[part] = m;
@@ -153,7 +156,7 @@ static asparse_status choose_starts(asparse_comm *comm, int64_t m, const asparse
 }
 
 /* Entries of rows row_begin … row_begin+n_rows-1, in any order of rows. */
-static asparse_status build_slab(const asparse_comm *comm, const asparse_entries *entries, asparse_csr *shape,
+static asparse_status build_slab(const asparse_comm *comm, const asparse_entries *entries, const asparse_csr *shape,
                                  asparse_csr **out) {
   asparse_status status = ASPARSE_OK;
   int64_t *next = NULL; /* [n_rows] where the next entry of each row goes */

@@ -20,6 +20,17 @@ bool asparse_structure_parse(const char *name, asparse_structure *structure) {
   return false;
 }
 
+asparse_structure asparse_structure_transposed(asparse_structure structure) {
+  static const asparse_structure other[] = {ASPARSE_GENERAL,
+                                            ASPARSE_SYMMETRIC_UPPER,
+                                            ASPARSE_SYMMETRIC_LOWER,
+                                            ASPARSE_SKEW_SYMMETRIC_UPPER,
+                                            ASPARSE_SKEW_SYMMETRIC_LOWER,
+                                            ASPARSE_HERMITIAN_UPPER,
+                                            ASPARSE_HERMITIAN_LOWER};
+  return other[structure];
+}
+
 static bool is_lower(asparse_structure structure) {
   return structure == ASPARSE_SYMMETRIC_LOWER || structure == ASPARSE_SKEW_SYMMETRIC_LOWER ||
          structure == ASPARSE_HERMITIAN_LOWER;
