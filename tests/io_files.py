@@ -214,10 +214,10 @@ def check_row(checks, row, case, folder, ranks):
 def walk(checks, rows, folder):
     verdicts = defaultdict(Counter)
     corrections = Counter()
-    for row in rows:
+    for i, row in enumerate(rows):
         case = FORMATS[row["format"]](row)
         first = not verdicts[row["format"]]["read"]
-        ranks = (None,) if BRIEF and not first else (None, 3) if first else (2,)
+        ranks = (None, 3) if first else (2,) if i % 4 == 0 else (None,)
         verdicts[row["format"]][check_row(checks, row, case, folder, ranks)] += 1
         if case.exit == OK and (row["rows"], row["cols"], row["nnz"]) != tuple(
                 str(n) for n in (*case.shape, case.stored)):
@@ -242,7 +242,7 @@ def test():
         print(f"skipped: no {manifest}; set ASPARSE_DATA")
         return 77
     with open(manifest, newline="") as file:
-        rows = [row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if row["format"] != "format"]
+        rows = [row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
     known = [row for row in rows if row["format"] in FORMATS]
     if BRIEF:
         known = known[::5]

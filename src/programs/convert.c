@@ -128,6 +128,8 @@ static asparse_status read_hdf5(asparse_comm *comm, const convert_options *o, as
 static asparse_status read_mtx(asparse_comm *comm, const convert_options *o, asparse_csr **a, asparse_source *source) {
   asparse_status status = ASPARSE_OK;
   int64_t shape[3] = {0}; /* m, k, nnz */
+  if (o->read.transpose || o->read.compression != ASPARSE_COMPRESSION_UNSAID)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--transpose and --layout are for HDF5 files, which %s is not", o->input);
   if (comm->rank == 0) {
     status = asparse_mtx_read(o->input, a, source);
     if (status == ASPARSE_OK) status = round_values(o, *a);
