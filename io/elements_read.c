@@ -21,7 +21,7 @@ static asparse_status reserve(reader *r, int64_t count) {
   if (needed <= r->capacity) return ASPARSE_OK;
   int64_t capacity = needed > 2 * r->capacity ? needed : 2 * r->capacity;
   TRY(asparse_entries_create(r->comm, capacity, r->layout->label, &larger));
-  memcpy(larger.list, r->entries.list, (size_t)r->entries.count * sizeof *larger.list);
+  if (r->entries.count > 0) memcpy(larger.list, r->entries.list, (size_t)r->entries.count * sizeof *larger.list);
   larger.count = r->entries.count;
   asparse_entries_free(&r->entries);
   r->entries = larger;

@@ -366,6 +366,18 @@ def other_programs(checks, folder):
     checks.that(result.returncode == OK, f"partition: {said(result)}")
     result = run("asparse_solve", "--transpose", folder / "p2.h5", ranks=2)
     checks.that(result.returncode == USAGE and "--transpose" in result.stderr, f"partitioned: {said(result)}")
+    # Our own files are checked by their checksum the other way round too.
+    ours, other = folder / "ours.h5", folder / "other.h5"
+    result = run("asparse_convert", "--layout", "csc", path, ours, ranks=2)
+    checks.that(result.returncode == OK, f"convert: {said(result)}")
+    for ranks in RANKS:
+        result = run("asparse_convert", "--transpose", ours, other, ranks=ranks)
+        checks.that(result.returncode == OK and (read_back(other) != sp.csr_matrix(a.T)).nnz == 0,
+                    f"our own file transposed, p={ranks}: {said(result)}")
+    with h5py.File(ours, "r+") as file:
+        file["values"][3] += 1
+    result = run("asparse_convert", "--transpose", ours, other, ranks=2)
+    checks.that(result.returncode == DATA_ERROR and "checksum" in result.stderr, f"changed value: {said(result)}")
     mtx = folder / "a.mtx"
     mtx.write_text("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2.0\n")
     result = run("asparse_convert", "--transpose", mtx, folder / "a.h5")
