@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "io/hdf5_lzf.h"
+
 enum { TEXT_LENGTH = 384 };
 
 /* When a program is loaded. HDF5 ends itself at exit, and in MPI_Finalize where it began after MPI_Init;
@@ -12,7 +14,10 @@ __attribute__((constructor)) static void begin_before_mpi(void) {
   H5open();
 }
 
-void asparse_hdf5_begin(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
+void asparse_hdf5_begin(void) {
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  asparse_hdf5_lzf_register();
+}
 
 static herr_t take_innermost(unsigned depth, const H5E_error2_t *error, void *text) {
   if (depth == 0) snprintf(text, TEXT_LENGTH, "%s", error->desc ? error->desc : "");

@@ -7,7 +7,8 @@
 #include "base/status.h"
 #include "io/element.h"
 
-/* Before the first HDF5 call of an operation: the library stops printing its error stack; ours says it once. */
+/* Before the first HDF5 call of an operation: the library stops printing its error stack; ours says it once,
+ * and the filters that we bring are there. */
 void asparse_hdf5_begin(void);
 
 /* The HDF5 type of an element in memory. */

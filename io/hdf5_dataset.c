@@ -106,9 +106,9 @@ cleanup:
   return status;
 }
 
-asparse_status asparse_dataset_inspect(hid_t file, const char *group, const char *name, asparse_dataset *dataset) {
+/* Finds the dataset and names it. */
+static asparse_status open_named(hid_t file, const char *group, const char *name, asparse_dataset *dataset, hid_t *id) {
   asparse_status status = ASPARSE_OK;
-  hid_t id = -1;
   char file_name[256] = "";
   bool exists = false, group_is_root = strcmp(group, "/") == 0 || group[0] == '\0';
   memset(dataset, 0, sizeof *dataset);
@@ -120,12 +120,35 @@ asparse_status asparse_dataset_inspect(hid_t file, const char *group, const char
   snprintf(dataset->label, sizeof dataset->label, "%s::%s", file_name, dataset->path);
   TRY(asparse_hdf5_exists(file, dataset->path, &exists));
   TRY_THAT(exists, ASPARSE_ERR_DATA, "dataset %s is missing", dataset->path);
-  TRY(asparse_hdf5_open_object(file, dataset->path, &id));
-  TRY_THAT(H5Iget_type(id) == H5I_DATASET, ASPARSE_ERR_DATA, "%s is not a dataset", dataset->path);
-  TRY(inspect_type(id, dataset));
-  TRY(inspect_storage(id, dataset));
+  TRY(asparse_hdf5_open_object(file, dataset->path, id));
+  TRY_THAT(H5Iget_type(*id) == H5I_DATASET, ASPARSE_ERR_DATA, "%s is not a dataset", dataset->path);
+  TRY(inspect_type(*id, dataset));
+  TRY(inspect_storage(*id, dataset));
+cleanup:
+  return status;
+}
+
+asparse_status asparse_dataset_inspect(hid_t file, const char *group, const char *name, asparse_dataset *dataset) {
+  asparse_status status = ASPARSE_OK;
+  hid_t id = -1;
+  TRY(open_named(file, group, name, dataset, &id));
   TRY(inspect_shape(id, dataset));
 cleanup:
+  CLOSE_HDF5(H5Oclose, id);
+  return status;
+}
+
+asparse_status asparse_dataset_read_integers(hid_t file, const char *group, const char *name, int n, int64_t *values) {
+  asparse_status status = ASPARSE_OK;
+  asparse_dataset dataset;
+  hid_t id = -1, space = -1;
+  TRY(open_named(file, group, name, &dataset, &id));
+  TRY_HDF5(ASPARSE_ERR_DATA, space = H5Dget_space(id));
+  TRY_THAT(asparse_element_is_integer(dataset.element) && H5Sget_simple_extent_npoints(space) == n, ASPARSE_ERR_DATA,
+           "dataset %s does not hold %d integer%s", dataset.path, n, n == 1 ? "" : "s");
+  TRY_HDF5(ASPARSE_ERR_DATA, H5Dread(id, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
+cleanup:
+  CLOSE_HDF5(H5Sclose, space);
   CLOSE_HDF5(H5Oclose, id);
   return status;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "asparse_config.h"
+#include "io/io.h"
 
 /* What a file that is not HDF5 looks like, and what to do with it. */
 static const char *looks_like(const unsigned char *head, size_t length) {
@@ -45,6 +46,20 @@ static asparse_status check_regular_file(const char *path) {
   H5Eclear2(H5E_DEFAULT);
   if (is_hdf5 <= 0) return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s is not an HDF5 file; %s", path, looks_like(head, length));
   return ASPARSE_OK;
+}
+
+bool asparse_path_is_hdf5(const char *path) {
+  struct stat info;
+  char *file = NULL, *object = NULL;
+  bool is_hdf5 = false;
+  asparse_hdf5_begin();
+  if (asparse_path_split(path, &file, &object) == ASPARSE_OK && stat(file, &info) == 0 && S_ISREG(info.st_mode))
+    is_hdf5 = H5Fis_hdf5(file) > 0;
+  H5Eclear2(H5E_DEFAULT);
+  asparse_error_clear();
+  asparse_free(file);
+  asparse_free(object);
+  return is_hdf5;
 }
 
 static asparse_status open_with(const char *path, hid_t access, hid_t *file) {
@@ -175,6 +190,23 @@ asparse_status asparse_hdf5_read_text(hid_t object, const char *name, char **tex
   copy = NULL;
 cleanup:
   asparse_free(copy);
+  CLOSE_HDF5(H5Sclose, space);
+  CLOSE_HDF5(H5Tclose, type);
+  CLOSE_HDF5(H5Aclose, attribute);
+  return status;
+}
+
+asparse_status asparse_hdf5_read_integers(hid_t object, const char *name, int n, int64_t *values) {
+  asparse_status status = ASPARSE_OK;
+  hid_t attribute = -1, type = -1, space = -1;
+  TRY_THAT(H5Aexists(object, name) > 0, ASPARSE_ERR_DATA, "attribute \"%s\" is missing", name);
+  TRY_HDF5(ASPARSE_ERR_DATA, attribute = H5Aopen(object, name, H5P_DEFAULT));
+  TRY_HDF5(ASPARSE_ERR_DATA, type = H5Aget_type(attribute));
+  TRY_HDF5(ASPARSE_ERR_DATA, space = H5Aget_space(attribute));
+  TRY_THAT(H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_npoints(space) == n, ASPARSE_ERR_DATA,
+           "attribute \"%s\" does not hold %d integer%s", name, n, n == 1 ? "" : "s");
+  TRY_HDF5(ASPARSE_ERR_DATA, H5Aread(attribute, H5T_NATIVE_INT64, values));
+cleanup:
   CLOSE_HDF5(H5Sclose, space);
   CLOSE_HDF5(H5Tclose, type);
   CLOSE_HDF5(H5Aclose, attribute);

@@ -26,6 +26,9 @@ asparse_status asparse_hdf5_exists(hid_t file, const char *path, bool *exists);
  * it is missing or no text. */
 asparse_status asparse_hdf5_read_text(hid_t object, const char *name, char **text);
 
+/* Local. The n integers of an attribute. ERR_DATA when it is missing or holds anything else. */
+asparse_status asparse_hdf5_read_integers(hid_t object, const char *name, int n, int64_t *values);
+
 /* A numeric dataset of one or two dimensions. Plain data apart from id. */
 typedef struct asparse_dataset {
   char path[512];          /* within the file */
@@ -37,9 +40,15 @@ typedef struct asparse_dataset {
   hid_t id;                /* < 0 while closed */
 } asparse_dataset;
 
+/* Where a matrix needs none, path is "". */
+static inline bool asparse_dataset_is_there(const asparse_dataset *dataset) { return dataset->path[0] != '\0'; }
+
 /* Local. Fills in everything but id. ERR_DATA when group/name is no such dataset, or lies
  * in other files (external, virtual), or needs a filter that is not installed. */
 asparse_status asparse_dataset_inspect(hid_t file, const char *group, const char *name, asparse_dataset *dataset);
+
+/* Local. The n integers of a small dataset, whatever its dimensions; checked like the others. */
+asparse_status asparse_dataset_read_integers(hid_t file, const char *group, const char *name, int n, int64_t *values);
 
 /* Collective where the file was opened on all ranks: opens what was inspected, maybe on another rank. */
 asparse_status asparse_dataset_open(asparse_comm *comm, hid_t file, asparse_dataset *dataset);
@@ -52,6 +61,11 @@ typedef asparse_status (*asparse_take_rows)(void *context, int64_t first, int64_
  * the collective transfer), in pieces that every rank transfers equally often, and hands each to take. */
 asparse_status asparse_dataset_read(asparse_comm *comm, const asparse_dataset *dataset, int64_t row_begin,
                                     int64_t count, asparse_take_rows take, void *context);
+
+/* Collective. The dataset holds a matrix of `lines` lines, one after the other (2-D, or 1-D): hands elements begin …
+ * begin+count-1 of every line to take, in pieces of whole lines. Ranks' ranges may overlap. */
+asparse_status asparse_dataset_read_across(asparse_comm *comm, const asparse_dataset *dataset, int64_t lines,
+                                           int64_t begin, int64_t count, asparse_take_rows take, void *context);
 
 /* Collective. A 1-D integer dataset as int64, to [count]. */
 asparse_status asparse_dataset_read_int64(asparse_comm *comm, const asparse_dataset *dataset, int64_t begin,

@@ -12,15 +12,23 @@
 /* "file.h5::/group" → file and object; object is "" when the path names none. Caller frees both. */
 asparse_status asparse_path_split(const char *path, char **file, char **object);
 
+/* Local. Whether the file that path names is HDF5; false where it cannot be read. */
+bool asparse_path_is_hdf5(const char *path);
+
 /* ---- sparse matrices ----------------------------------------------------------------------- */
 
-/* Collective. Reads an HDF5 sparse matrix in the Binsparse CSR layout: rank r of p gets a slab of
- * consecutive rows with near-equal entries, checked (pointers monotone, indices in range, no more
- * entries declared than stored, memory budgeted before allocation), expanded to general structure,
- * sorted, duplicates summed. dtype: fp32 files give fp32, all others fp64 (integers, bool). Reads
- * hyperslabs, collectively where HDF5 is parallel. source may be NULL. */
+/* Collective. Reads a sparse matrix from an HDF5 file in any convention of README's table (or a dense one that is
+ * named, of which the elements other than 0 are taken): rank r of p gets a slab of consecutive rows with near-equal
+ * rows + entries, checked (pointers monotone, indices in range, no more entries declared than stored, memory budgeted
+ * before allocation), expanded to general structure, sorted, duplicates summed. No rank holds more than its share of
+ * what is read and of its rows. dtype: fp32 files give fp32, all others fp64 (integers, bool). Reads hyperslabs,
+ * collectively where HDF5 is parallel. source may be NULL. */
 ASPARSE_API asparse_status asparse_csr_read(asparse_comm *comm, const char *path, asparse_csr **a,
                                             asparse_source *source);
+/* The same with what the user says of the file. */
+ASPARSE_API asparse_status asparse_csr_read_with(asparse_comm *comm, const char *path,
+                                                 const asparse_read_options *options, asparse_csr **a,
+                                                 asparse_source *source);
 
 /* Collective. Writes the slabs of all ranks, in rank order, as one Binsparse CSR matrix: uint64 or the
  * narrowest sufficient index type, values of a's dtype (value_type "pattern": one iso[int8] 1, so that a pattern has no

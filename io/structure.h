@@ -17,6 +17,8 @@ typedef enum asparse_structure {
 
 const char *asparse_structure_name(asparse_structure structure);
 bool asparse_structure_parse(const char *name, asparse_structure *structure); /* false: unknown */
+/* Of the transposed matrix: the other triangle. */
+asparse_structure asparse_structure_transposed(asparse_structure structure);
 
 /* Collective. Replaces *a, slabs that hold one triangle, by slabs of the same rows with both: entry
  * (i, j), i ≠ j, also becomes (j, i), negated when skew. A skew diagonal is kept as it is stored. Rows

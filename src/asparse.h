@@ -119,6 +119,10 @@ ASPARSE_API void asparse_comm_abort(asparse_comm *comm, asparse_status status);
 /* Collective. Each rank reads a slab of rows of the matrix at "file.h5" or "file.h5::/group"; see io/io.h. */
 ASPARSE_API asparse_status asparse_csr_read(asparse_comm *comm, const char *path, asparse_csr **a,
                                             asparse_source *source);
+/* The same with what the user says of the file; options may be NULL. */
+ASPARSE_API asparse_status asparse_csr_read_with(asparse_comm *comm, const char *path,
+                                                 const asparse_read_options *options, asparse_csr **a,
+                                                 asparse_source *source);
 ASPARSE_API void asparse_csr_destroy(asparse_csr **a);
 
 /* Collective. Partitions, moves rows to their ranks (to each of the ranks that share a part on a grid, once), and

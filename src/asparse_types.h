@@ -159,6 +159,19 @@ typedef struct asparse_source {
   int64_t stored_entries; /* in the file, before expansion and summing */
 } asparse_source;
 
+/* Which way a group of data, indices and indptr is compressed that does not say it itself. */
+typedef enum asparse_compression {
+  ASPARSE_COMPRESSION_UNSAID = 0,
+  ASPARSE_COMPRESSION_CSR, /* indptr over rows */
+  ASPARSE_COMPRESSION_CSC  /* indptr over columns */
+} asparse_compression;
+
+/* What the user says of a matrix file. All zero: nothing. */
+typedef struct asparse_read_options {
+  bool transpose; /* take the transposed matrix; PETSc means this by files of MATLAB's kind */
+  asparse_compression compression;
+} asparse_read_options;
+
 /* What a written file says of where it came from. */
 typedef struct asparse_provenance {
   const char *program; /* "asparse_convert 0.1.0" */

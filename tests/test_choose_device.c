@@ -85,8 +85,7 @@ static void wishes_are_kept(void **state) {
     assert_true(c.format == ASPARSE_FORMAT_WCSR && c.unit == unit && isfinite(c.predicted_seconds));
   }
   assert_true(n > 5 && n <= ASPARSE_DEVICE_CANDIDATES);
-  assert_string_equal(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, "bcsr", NULL, NULL).kernel,
-                      "bcsr");
+  assert_string_equal(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, "bcsr", NULL, NULL).kernel, "bcsr");
   assert_true(isinf(asparse_choose_device(&p, ASPARSE_FORMAT_BCSR, 16, NULL, NULL, NULL).predicted_seconds));
   assert_true(isinf(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, "none", NULL, NULL).predicted_seconds));
 }

@@ -1,4 +1,5 @@
-/* asparse_convert: a Matrix Market file becomes an HDF5 file (Binsparse CSR), which all other programs read. */
+/* asparse_convert: a Matrix Market file, or a matrix in another program's HDF5 file, becomes an HDF5 file (Binsparse
+ * CSR), which all other programs read. */
 #include <getopt.h>
 #include <jansson.h>
 #include <math.h>
@@ -18,22 +19,28 @@ static const char program[] = "asparse_convert";
 typedef struct convert_options {
   const char *input, *output, *json;
   asparse_dtype precision;
+  bool own_precision; /* fp32 where the file holds it, else fp64 */
+  asparse_read_options read;
   bool quiet, help, version;
 } convert_options;
 
 /* What was converted, and how fast. */
 typedef struct convert_record {
   asparse_source source;
+  int64_t n_duplicates, n_inexact; /* of all ranks */
   double read_seconds, write_seconds;
 } convert_record;
 
 static const char help[] =
     "usage: asparse_convert [options] matrix.mtx[.gz] matrix.h5\n"
+    "       asparse_convert [options] data.h5ad[::/path] matrix.h5\n"
     "\n"
-    "Reads a Matrix Market file (\"-\": standard input; gzip is recognised) and writes it as HDF5 in the Binsparse CSR\n"
-    "layout: symmetric matrices are expanded, rows sorted, duplicates summed. The output is whole or absent.\n"
+    "Reads a Matrix Market file (\"-\": standard input; gzip is recognised), or an HDF5 file in any convention of the\n"
+    "README's table (several ranks share the work), and writes it as HDF5 in the Binsparse CSR layout: symmetric matrices are expanded, rows sorted, duplicates summed. The output is whole or absent.\n"
     "\n"
-    "  --precision TYPE  fp64 (default) or fp32: the type of the values that are written\n"
+    "  --precision TYPE  fp64 or fp32: the type of the values that are written (default: fp64; HDF5: the file's own)\n"
+    "  --transpose       take the transposed matrix of an HDF5 file (PETSc's files of MATLAB's kind)\n"
+    "  --layout HOW      csr or csc: how a group of indptr, indices, data is compressed that does not say it\n"
     "  --json FILE|-     what was converted and how fast, as JSON\n"
     "  -q, --quiet       nothing on standard error but errors\n"
     "  -h, --help        this text\n"
@@ -41,13 +48,14 @@ static const char help[] =
     "\n"
     "Exit codes: 0 fine, 1 run-time failure, 2 usage, 65 bad data, 66 no input.\n";
 
-static asparse_status parse_precision(const char *text, asparse_dtype *precision) {
+static asparse_status parse_precision(const char *text, convert_options *o) {
   static const option_choice choices[] = {{"fp64", ASPARSE_FP64}, {"fp32", ASPARSE_FP32}, {NULL, 0}};
   int choice = 0;
   if (strcmp(text, "bf16") == 0)
     return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--precision bf16 is for computing; a file holds fp64 or fp32");
   PASS(option_choose("--precision", text, choices, &choice));
-  *precision = (asparse_dtype)choice;
+  o->precision = (asparse_dtype)choice;
+  o->own_precision = false;
   return ASPARSE_OK;
 }
 
@@ -73,18 +81,21 @@ static asparse_status parse_options(int argc, char **argv, convert_options *o) {
   enum { PRECISION = 256, JSON, VERSION };
   static const struct option table[] = {{"precision", required_argument, NULL, PRECISION},
                                         {"json", required_argument, NULL, JSON},
+                                        OPTION_READ_TABLE,
                                         {"quiet", no_argument, NULL, 'q'},
                                         {"help", no_argument, NULL, 'h'},
                                         {"version", no_argument, NULL, VERSION},
                                         {NULL, 0, NULL, 0}};
   int option;
-  *o = (convert_options){.precision = ASPARSE_FP64};
+  *o = (convert_options){.precision = ASPARSE_FP64, .own_precision = true};
   opterr = 0;
   optind = 1;
   while ((option = getopt_long(argc, argv, ":qh", table, NULL)) != -1) {
     switch (option) {
-    case PRECISION: PASS(parse_precision(optarg, &o->precision)); break;
+    case PRECISION: PASS(parse_precision(optarg, o)); break;
     case JSON: o->json = optarg; break;
+    case OPTION_TRANSPOSE:
+    case OPTION_LAYOUT: PASS(option_read(option, optarg, &o->read)); break;
     case 'q': o->quiet = true; break;
     case 'h': o->help = true; return ASPARSE_OK;
     case VERSION: o->version = true; return ASPARSE_OK;
@@ -96,7 +107,7 @@ static asparse_status parse_options(int argc, char **argv, convert_options *o) {
 
 /* Rounds the values; one that would become infinite is an error. */
 static asparse_status round_values(const convert_options *o, asparse_csr *a) {
-  if (o->precision == ASPARSE_FP64) return ASPARSE_OK;
+  if (o->precision == a->dtype || o->precision == ASPARSE_FP64) return asparse_csr_convert(a, o->precision);
   const double *values = a->values;
   int64_t n_beyond = 0, nnz = asparse_csr_nnz_local(a);
 #pragma omp parallel for reduction(+ : n_beyond)
@@ -107,11 +118,18 @@ static asparse_status round_values(const convert_options *o, asparse_csr *a) {
   return asparse_csr_convert(a, o->precision);
 }
 
+/* Every rank reads its rows. Collective. */
+static asparse_status read_hdf5(asparse_comm *comm, const convert_options *o, asparse_csr **a, asparse_source *source) {
+  PASS(asparse_csr_read_with(comm, o->input, &o->read, a, source));
+  return asparse_comm_agree(comm, o->own_precision ? ASPARSE_OK : round_values(o, *a));
+}
+
 /* Rank 0 reads everything; the other ranks hold no rows. Collective. */
-static asparse_status read_matrix(asparse_comm *comm, const convert_options *o, asparse_csr **a,
-                                  asparse_source *source) {
+static asparse_status read_mtx(asparse_comm *comm, const convert_options *o, asparse_csr **a, asparse_source *source) {
   asparse_status status = ASPARSE_OK;
   int64_t shape[3] = {0}; /* m, k, nnz */
+  if (o->read.transpose || o->read.compression != ASPARSE_COMPRESSION_UNSAID)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--transpose and --layout are for HDF5 files, which %s is not", o->input);
   if (comm->rank == 0) {
     status = asparse_mtx_read(o->input, a, source);
     if (status == ASPARSE_OK) status = round_values(o, *a);
@@ -122,6 +140,18 @@ static asparse_status read_matrix(asparse_comm *comm, const convert_options *o, 
   if (comm->rank > 0) status = asparse_csr_create(a, shape[0], shape[1], shape[0], 0, 0, o->precision);
   PASS(asparse_comm_agree(comm, status));
   (*a)->nnz = shape[2];
+  return ASPARSE_OK;
+}
+
+/* Collective. */
+static asparse_status read_matrix(asparse_comm *comm, const convert_options *o, asparse_csr **a, convert_record *r) {
+  int64_t is_hdf5 = comm->rank == 0 && asparse_path_is_hdf5(o->input);
+  PASS(asparse_comm_max(comm, &is_hdf5, 1));
+  PASS(is_hdf5 ? read_hdf5(comm, o, a, &r->source) : read_mtx(comm, o, a, &r->source));
+  int64_t counts[2] = {(*a)->n_duplicates, (*a)->n_inexact};
+  PASS(asparse_comm_sum(comm, counts, 2));
+  r->n_duplicates = counts[0];
+  r->n_inexact = counts[1];
   return ASPARSE_OK;
 }
 
@@ -149,7 +179,7 @@ static asparse_status write_json(const convert_options *o, const asparse_csr *a,
       "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f}", "program",
       program, "version", ASPARSE_VERSION, "input", o->input, "output", o->output, "rows", (json_int_t)a->m, "columns",
       (json_int_t)a->k, "stored_entries", (json_int_t)r->source.stored_entries, "nnz", (json_int_t)a->nnz, "duplicates",
-      (json_int_t)a->n_duplicates, "inexact_values", (json_int_t)a->n_inexact, "symmetry", r->source.structure,
+      (json_int_t)r->n_duplicates, "inexact_values", (json_int_t)r->n_inexact, "symmetry", r->source.structure,
       "value_type", r->source.value_type, "precision", asparse_dtype_name(a->dtype), "input_bytes",
       (json_int_t)input_bytes, "output_bytes", (json_int_t)output_bytes, "read_seconds", r->read_seconds,
       "write_seconds", r->write_seconds, "read_mb_per_second", 1e-6 * (double)input_bytes / r->read_seconds,
@@ -166,10 +196,10 @@ static void print_summary(const convert_options *o, const asparse_csr *a, const 
   fprintf(stderr, "%s: %s, %lld × %lld, %lld entries (%s, %s), read in %.2f s, written to %s in %.2f s\n", program,
           o->input, (long long)a->m, (long long)a->k, (long long)a->nnz, r->source.value_type, r->source.structure,
           r->read_seconds, o->output, r->write_seconds);
-  if (a->n_duplicates > 0)
-    fprintf(stderr, "%s: %lld duplicate entries were summed\n", program, (long long)a->n_duplicates);
-  if (a->n_inexact > 0)
-    fprintf(stderr, "%s: %lld integers beyond 2^53 were rounded to fp64\n", program, (long long)a->n_inexact);
+  if (r->n_duplicates > 0)
+    fprintf(stderr, "%s: %lld duplicate entries were summed\n", program, (long long)r->n_duplicates);
+  if (r->n_inexact > 0)
+    fprintf(stderr, "%s: %lld integers beyond 2^53 were rounded to fp64\n", program, (long long)r->n_inexact);
 }
 
 static asparse_status report(asparse_comm *comm, const convert_options *o, const asparse_csr *a,
@@ -200,7 +230,7 @@ int main(int argc, char **argv) {
 
   double start = asparse_seconds();
   if (!options.quiet) asparse_program_progress(comm, "reading");
-  TRY(read_matrix(comm, &options, &a, &record.source));
+  TRY(read_matrix(comm, &options, &a, &record));
   double read = asparse_seconds();
   if (!options.quiet) asparse_program_progress(comm, "writing");
   TRY(write_matrix(comm, &options, a, &record.source, command));

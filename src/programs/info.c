@@ -39,7 +39,7 @@ static asparse_status check_outputs(asparse_comm *comm, const info_options *o) {
 /* Collective. Everything that can be said of the matrix. */
 static asparse_status inspect(asparse_comm *comm, info_record *r, asparse_csr **slab) {
   asparse_program_progress(comm, "reading the matrix");
-  PASS(asparse_csr_read(comm, r->options->matrix, slab, &r->source));
+  PASS(asparse_csr_read_with(comm, r->options->matrix, &r->options->read, slab, &r->source));
   r->dtype = r->options->own_precision ? (*slab)->dtype : r->options->precision;
   int64_t counts[] = {(*slab)->n_duplicates, (*slab)->n_inexact};
   PASS(asparse_comm_sum(comm, counts, 2));

@@ -27,6 +27,8 @@ static const char help[] =
     "                    there and back; planner: they already lie where they are multiplied\n"
     "  --spy FILE.png    a picture of where the entries are\n"
     "  --json FILE|-     everything as JSON; \"-\": to standard output, in place of the text\n"
+    "  --transpose       take the transposed matrix (PETSc's files of MATLAB's kind)\n"
+    "  --layout HOW      csr or csc: how a group of indptr, indices, data is compressed that does not say it\n"
     "  --threads N       threads of each rank (default: a fair share of the cores)\n"
     "  -h, --help        this text\n"
     "  --version         the version\n"
@@ -123,6 +125,7 @@ asparse_status info_options_parse(int argc, char **argv, info_options *o) {
                                         {"threads", required_argument, NULL, 't'},
                                         {"help", no_argument, NULL, 'h'},
                                         {"version", no_argument, NULL, VERSION},
+                                        OPTION_READ_TABLE,
                                         {NULL, 0, NULL, 0}};
   int option;
   *o = (info_options){.cols = 128, .own_precision = true, .ranks = {2, 4, 8}, .n_ranks = 3, .row_operands = true};
@@ -134,6 +137,8 @@ asparse_status info_options_parse(int argc, char **argv, info_options *o) {
     case SPY: o->spy = optarg; break;
     case JSON: o->json = optarg; break;
     case DEVICE: o->device = true; break;
+    case OPTION_TRANSPOSE:
+    case OPTION_LAYOUT: PASS(option_read(option, optarg, &o->read)); break;
     case 'h': o->help = true; return ASPARSE_OK;
     case VERSION: o->version = true; return ASPARSE_OK;
     case '?':

@@ -8,6 +8,7 @@ enum { INFO_MOST_RANKS = 32, INFO_MOST_PARTS = 1 << 16 }; /* numbers of --ranks;
 
 typedef struct info_options {
   const char *matrix;
+  asparse_read_options read;
   int64_t cols; /* N: dense columns */
   asparse_dtype precision;
   bool own_precision; /* the matrix's own */

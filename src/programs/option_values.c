@@ -71,6 +71,19 @@ const char *option_name(const option_choice *choices, int value) {
   return choices->name;
 }
 
+asparse_status option_read(int option, const char *text, asparse_read_options *options) {
+  static const option_choice layouts[] = {
+      {"csr", ASPARSE_COMPRESSION_CSR}, {"csc", ASPARSE_COMPRESSION_CSC}, {NULL, 0}};
+  int choice = 0;
+  if (option == OPTION_TRANSPOSE) {
+    options->transpose = true;
+    return ASPARSE_OK;
+  }
+  PASS(option_choose("--layout", text, layouts, &choice));
+  options->compression = (asparse_compression)choice;
+  return ASPARSE_OK;
+}
+
 asparse_status option_unknown(char **argv, int result) {
   const char *text = argv[optind - 1];
   char letter[3] = {'-', (char)optopt, '\0'};

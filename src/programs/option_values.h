@@ -23,6 +23,12 @@ const char *option_name(const option_choice *choices, int value);
 extern const option_choice option_formats[], option_precisions[], option_partitions[], option_exchanges[],
     option_placements[], option_backends[], option_comms[], option_results[], option_origins[], option_switch[];
 
+/* What programs that read a matrix take: rows of their getopt_long table, lines of their help, and its parsing. */
+enum { OPTION_TRANSPOSE = 1024, OPTION_LAYOUT };
+#define OPTION_READ_TABLE                                                                                              \
+  {"transpose", no_argument, NULL, OPTION_TRANSPOSE}, { "layout", required_argument, NULL, OPTION_LAYOUT }
+asparse_status option_read(int option, const char *text, asparse_read_options *options);
+
 /* The message for what getopt_long answered with '?' (unknown) or ':' (value missing). */
 asparse_status option_unknown(char **argv, int result);
 

@@ -122,7 +122,7 @@ static asparse_status run(asparse_comm *comm, const partition_options *options, 
   TRY(asparse_program_threads(comm, options->threads, &threads));
   TRY(asparse_program_output_check(comm, options->matrix, options->output));
   asparse_program_progress(comm, "reading the matrix");
-  TRY(asparse_csr_read(comm, options->matrix, &cut.slab, NULL));
+  TRY(asparse_csr_read_with(comm, options->matrix, &options->read, &cut.slab, NULL));
   double read = asparse_seconds();
   TRY(asparse_matrix_hash(comm, cut.slab, &cut.header.matrix_hash));
   if (!options->plan.own_precision)

@@ -19,6 +19,8 @@ static asparse_status load_matrix(asparse_comm *comm, const solve_options *optio
   double start = asparse_seconds();
   asparse_program_progress(comm, "reading the matrix");
   TRY(asparse_part_file_detect(comm, options->matrix, &is_part_file));
+  TRY_THAT(!is_part_file || !options->read.transpose, ASPARSE_ERR_USAGE,
+           "%s is partitioned already; --transpose goes with asparse_partition", options->matrix);
   if (is_part_file) {
     TRY(asparse_matrix_load(comm, options->matrix, a));
     record->seconds[PHASE_READ] = asparse_seconds() - start;
@@ -26,7 +28,7 @@ static asparse_status load_matrix(asparse_comm *comm, const solve_options *optio
              "%s holds shards in %s; leave out --precision, or partition again with --precision %s", options->matrix,
              asparse_dtype_name((*a)->dtype), asparse_dtype_name(options->plan.precision));
   } else {
-    TRY(asparse_csr_read(comm, options->matrix, &slab, &record->source));
+    TRY(asparse_csr_read_with(comm, options->matrix, &options->read, &slab, &record->source));
     record->seconds[PHASE_READ] = asparse_seconds() - start;
     record->n_duplicates = slab->n_duplicates;
     record->n_inexact = slab->n_inexact;

@@ -45,6 +45,7 @@ static const struct option solve_table[] = {{"b", required_argument, NULL, OPTIO
                                             {"b-from", required_argument, NULL, OPTION_B_FROM},
                                             {"gather", no_argument, NULL, OPTION_GATHER},
                                             {"output", required_argument, NULL, 'o'},
+                                            OPTION_READ_TABLE,
                                             {"repeat", required_argument, NULL, OPTION_REPEAT},
                                             {"warmup", required_argument, NULL, OPTION_WARMUP},
                                             {"threads", required_argument, NULL, OPTION_THREADS},
@@ -77,6 +78,9 @@ static const char solve_help[] =
     "\n"
     "Multiplies C = A·B: A the sparse matrix of the file, B dense. Each rank reads, multiplies and writes its rows.\n"
     "\n"
+    "A:\n"
+    "  --transpose            take the transposed matrix (PETSc's files of MATLAB's kind)\n"
+    "  --layout HOW           csr or csc: how a group of indptr, indices, data is compressed that does not say it\n"
     "B and C:\n"
     "  --b FILE[::/PATH]      B from a dataset; default: dataset B of the matrix file, else random numbers in [-1, 1)\n"
     "                         that do not depend on P\n"
@@ -225,6 +229,8 @@ static asparse_status parse_solve_option(int option, const char *value, solve_op
   case OPTION_CSV: o->csv = value; break;
   case OPTION_DRY_RUN: o->dry_run = true; break;
   case 'q': o->quiet = true; break;
+  case OPTION_TRANSPOSE:
+  case OPTION_LAYOUT: PASS(option_read(option, value, &o->read)); break;
   case 'h': o->help = true; break;
   case OPTION_VERSION: o->version = true; break;
   default: PASS(parse_plan_option(option, value, &o->plan));
@@ -266,6 +272,7 @@ asparse_status solve_options_parse(int argc, char **argv, solve_options *o) {
 
 static const struct option partition_table[] = {{"parts", required_argument, NULL, OPTION_PARTS},
                                                 {"output", required_argument, NULL, 'o'},
+                                                OPTION_READ_TABLE,
                                                 {"cols", required_argument, NULL, OPTION_COLS},
                                                 {"threads", required_argument, NULL, OPTION_THREADS},
                                                 {"format", required_argument, NULL, OPTION_FORMAT},
@@ -285,6 +292,8 @@ static const char partition_help[] =
     "\n"
     "  --parts P              ranks that will multiply\n"
     "  -o, --output FILE      the partition file; whole or not at all\n"
+    "  --transpose            take the transposed matrix (PETSc's files of MATLAB's kind)\n"
+    "  --layout HOW           csr or csc: how a group of indptr, indices, data is compressed that does not say it\n"
     "  --partition METHOD     contiguous (default), metis\n"
     "  --format FORMAT        auto, csr, wcsr, bcsr\n"
     "  --unit H               window height or block size; default: chosen\n"
@@ -315,6 +324,8 @@ static asparse_status parse_partition_option(int option, const char *value, part
     break;
   case 'o': o->output = value; break;
   case 'q': o->quiet = true; break;
+  case OPTION_TRANSPOSE:
+  case OPTION_LAYOUT: PASS(option_read(option, value, &o->read)); break;
   case 'h': o->help = true; break;
   case OPTION_VERSION: o->version = true; break;
   default: PASS(parse_plan_option(option, value, &o->plan));

@@ -6,6 +6,7 @@
 
 typedef struct solve_options {
   const char *matrix; /* "file.h5" or "file.h5::/object" */
+  asparse_read_options read;
   const char *b;      /* NULL: dataset B of the same file, else random */
   const char *output; /* NULL: C is not written */
   const char *json, *csv;
@@ -25,6 +26,7 @@ void solve_options_help(void);
 
 typedef struct partition_options {
   const char *matrix, *output;
+  asparse_read_options read;
   int parts, threads;
   int64_t cols;
   asparse_options plan;
