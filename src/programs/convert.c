@@ -1,4 +1,4 @@
-/* asparse_convert: a Matrix Market file becomes an HDF5 file (Binsparse CSR), which all other programs read. */
+/* asparse_convert: a matrix of another format becomes an HDF5 file (Binsparse CSR), which all other programs read. */
 #include <getopt.h>
 #include <jansson.h>
 #include <math.h>
@@ -17,23 +17,30 @@ static const char program[] = "asparse_convert";
 
 typedef struct convert_options {
   const char *input, *output, *json;
+  asparse_import_options import;
   asparse_dtype precision;
-  bool quiet, help, version;
+  bool precision_given, quiet, help, version;
 } convert_options;
 
 /* What was converted, and how fast. */
 typedef struct convert_record {
   asparse_source source;
+  int64_t n_duplicates, n_inexact; /* of all ranks */
   double read_seconds, write_seconds;
 } convert_record;
 
 static const char help[] =
-    "usage: asparse_convert [options] matrix.mtx[.gz] matrix.h5\n"
+    "usage: asparse_convert [options] INPUT[::NAME] matrix.h5\n"
     "\n"
-    "Reads a Matrix Market file (\"-\": standard input; gzip is recognised) and writes it as HDF5 in the Binsparse CSR\n"
-    "layout: symmetric matrices are expanded, rows sorted, duplicates summed. The output is whole or absent.\n"
+    "Reads a matrix of another format and writes it as HDF5 in the Binsparse CSR layout: symmetric matrices are\n"
+    "expanded, rows sorted, duplicates summed. The format is told by the content, compressed files are decompressed,\n"
+    "\"-\" is standard input. The output is whole or absent.\n"
     "\n"
-    "  --precision TYPE  fp64 (default) or fp32: the type of the values that are written\n"
+    "  --from FORMAT     what the input is, where its content leaves it open:\n"
+    "                      mtx    Matrix Market\n"
+    "                      edges  edge list: \"from to [weight]\" a line\n"
+    "  --ids keep|compact  rows of an edge list: vertex numbers as they are (default), or only those that occur\n"
+    "  --precision TYPE  fp64 or fp32: the type of the values that are written (default: the file's own)\n"
     "  --json FILE|-     what was converted and how fast, as JSON\n"
     "  -q, --quiet       nothing on standard error but errors\n"
     "  -h, --help        this text\n"
@@ -48,6 +55,14 @@ static asparse_status parse_precision(const char *text, asparse_dtype *precision
     return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--precision bf16 is for computing; a file holds fp64 or fp32");
   PASS(option_choose("--precision", text, choices, &choice));
   *precision = (asparse_dtype)choice;
+  return ASPARSE_OK;
+}
+
+static asparse_status parse_ids(const char *text, asparse_ids *ids) {
+  static const option_choice choices[] = {{"keep", ASPARSE_IDS_KEEP}, {"compact", ASPARSE_IDS_COMPACT}, {NULL, 0}};
+  int choice = 0;
+  PASS(option_choose("--ids", text, choices, &choice));
+  *ids = (asparse_ids)choice;
   return ASPARSE_OK;
 }
 
@@ -70,8 +85,10 @@ static asparse_status parse_operands(int argc, char **argv, convert_options *o) 
 }
 
 static asparse_status parse_options(int argc, char **argv, convert_options *o) {
-  enum { PRECISION = 256, JSON, VERSION };
+  enum { PRECISION = 256, FROM, IDS, JSON, VERSION };
   static const struct option table[] = {{"precision", required_argument, NULL, PRECISION},
+                                        {"from", required_argument, NULL, FROM},
+                                        {"ids", required_argument, NULL, IDS},
                                         {"json", required_argument, NULL, JSON},
                                         {"quiet", no_argument, NULL, 'q'},
                                         {"help", no_argument, NULL, 'h'},
@@ -83,7 +100,12 @@ static asparse_status parse_options(int argc, char **argv, convert_options *o) {
   optind = 1;
   while ((option = getopt_long(argc, argv, ":qh", table, NULL)) != -1) {
     switch (option) {
-    case PRECISION: PASS(parse_precision(optarg, &o->precision)); break;
+    case PRECISION:
+      PASS(parse_precision(optarg, &o->precision));
+      o->precision_given = true;
+      break;
+    case FROM: o->import.from = optarg; break;
+    case IDS: PASS(parse_ids(optarg, &o->import.ids)); break;
     case JSON: o->json = optarg; break;
     case 'q': o->quiet = true; break;
     case 'h': o->help = true; return ASPARSE_OK;
@@ -91,12 +113,13 @@ static asparse_status parse_options(int argc, char **argv, convert_options *o) {
     default: return option_unknown(argv, option);
     }
   }
+  PASS(asparse_import_check(&o->import));
   return parse_operands(argc, argv, o);
 }
 
 /* Rounds the values; one that would become infinite is an error. */
 static asparse_status round_values(const convert_options *o, asparse_csr *a) {
-  if (o->precision == ASPARSE_FP64) return ASPARSE_OK;
+  if (o->precision == ASPARSE_FP64 || a->dtype == ASPARSE_FP32) return asparse_csr_convert(a, o->precision);
   const double *values = a->values;
   int64_t n_beyond = 0, nnz = asparse_csr_nnz_local(a);
 #pragma omp parallel for reduction(+ : n_beyond)
@@ -107,35 +130,31 @@ static asparse_status round_values(const convert_options *o, asparse_csr *a) {
   return asparse_csr_convert(a, o->precision);
 }
 
-/* Rank 0 reads everything; the other ranks hold no rows. Collective. */
+/* Own type of the file where no precision is asked for. Collective. */
 static asparse_status read_matrix(asparse_comm *comm, const convert_options *o, asparse_csr **a,
-                                  asparse_source *source) {
+                                  convert_record *record) {
   asparse_status status = ASPARSE_OK;
-  int64_t shape[3] = {0}; /* m, k, nnz */
-  if (comm->rank == 0) {
-    status = asparse_mtx_read(o->input, a, source);
-    if (status == ASPARSE_OK) status = round_values(o, *a);
-    if (status == ASPARSE_OK) memcpy(shape, (int64_t[]){(*a)->m, (*a)->k, (*a)->nnz}, sizeof shape);
-  }
+  PASS(asparse_import(comm, o->input, &o->import, a, &record->source));
+  if (o->precision_given) status = round_values(o, *a);
   PASS(asparse_comm_agree(comm, status));
-  PASS(asparse_comm_sum(comm, shape, 3));
-  if (comm->rank > 0) status = asparse_csr_create(a, shape[0], shape[1], shape[0], 0, 0, o->precision);
-  PASS(asparse_comm_agree(comm, status));
-  (*a)->nnz = shape[2];
+  int64_t counts[2] = {(*a)->n_duplicates, (*a)->n_inexact};
+  PASS(asparse_comm_sum(comm, counts, 2));
+  record->n_duplicates = counts[0];
+  record->n_inexact = counts[1];
   return ASPARSE_OK;
 }
 
 /* Values of a pattern are all 1, unless duplicates were summed. */
-static const char *stored_value_type(const asparse_csr *a, const asparse_source *source) {
-  if (strcmp(source->value_type, "pattern") == 0 && a->n_duplicates == 0) return "pattern";
+static const char *stored_value_type(const convert_record *r) {
+  if (strcmp(r->source.value_type, "pattern") == 0 && r->n_duplicates == 0) return "pattern";
   return NULL;
 }
 
 static asparse_status write_matrix(asparse_comm *comm, const convert_options *o, const asparse_csr *a,
-                                   const asparse_source *source, const char *command) {
+                                   const convert_record *record, const char *command) {
   const asparse_provenance provenance = {
       .program = "asparse_convert " ASPARSE_VERSION, .source = o->input, .options = command};
-  return asparse_csr_write(comm, o->output, a, stored_value_type(a, source), &provenance);
+  return asparse_csr_write(comm, o->output, a, stored_value_type(record), &provenance);
 }
 
 static int64_t file_bytes(const char *path) {
@@ -146,14 +165,15 @@ static int64_t file_bytes(const char *path) {
 static asparse_status write_json(const convert_options *o, const asparse_csr *a, const convert_record *r) {
   const int64_t input_bytes = file_bytes(o->input), output_bytes = file_bytes(o->output);
   json_t *record = json_pack(
-      "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f}", "program",
-      program, "version", ASPARSE_VERSION, "input", o->input, "output", o->output, "rows", (json_int_t)a->m, "columns",
-      (json_int_t)a->k, "stored_entries", (json_int_t)r->source.stored_entries, "nnz", (json_int_t)a->nnz, "duplicates",
-      (json_int_t)a->n_duplicates, "inexact_values", (json_int_t)a->n_inexact, "symmetry", r->source.structure,
-      "value_type", r->source.value_type, "precision", asparse_dtype_name(a->dtype), "input_bytes",
-      (json_int_t)input_bytes, "output_bytes", (json_int_t)output_bytes, "read_seconds", r->read_seconds,
-      "write_seconds", r->write_seconds, "read_mb_per_second", 1e-6 * (double)input_bytes / r->read_seconds,
-      "write_mb_per_second", 1e-6 * (double)output_bytes / r->write_seconds);
+      "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f}",
+      "program", program, "version", ASPARSE_VERSION, "input", o->input, "output", o->output, "format",
+      r->source.format, "note", r->source.note, "rows", (json_int_t)a->m, "columns", (json_int_t)a->k, "stored_entries",
+      (json_int_t)r->source.stored_entries, "nnz", (json_int_t)a->nnz, "duplicates", (json_int_t)r->n_duplicates,
+      "inexact_values", (json_int_t)r->n_inexact, "symmetry", r->source.structure, "value_type", r->source.value_type,
+      "precision", asparse_dtype_name(a->dtype), "input_bytes", (json_int_t)input_bytes, "output_bytes",
+      (json_int_t)output_bytes, "read_seconds", r->read_seconds, "write_seconds", r->write_seconds,
+      "read_mb_per_second", 1e-6 * (double)input_bytes / r->read_seconds, "write_mb_per_second",
+      1e-6 * (double)output_bytes / r->write_seconds);
   const bool to_stdout = strcmp(o->json, "-") == 0;
   FILE *file = !record ? NULL : to_stdout ? stdout : fopen(o->json, "w");
   bool written = file && json_dumpf(record, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
@@ -163,13 +183,14 @@ static asparse_status write_json(const convert_options *o, const asparse_csr *a,
 }
 
 static void print_summary(const convert_options *o, const asparse_csr *a, const convert_record *r) {
-  fprintf(stderr, "%s: %s, %lld × %lld, %lld entries (%s, %s), read in %.2f s, written to %s in %.2f s\n", program,
-          o->input, (long long)a->m, (long long)a->k, (long long)a->nnz, r->source.value_type, r->source.structure,
-          r->read_seconds, o->output, r->write_seconds);
-  if (a->n_duplicates > 0)
-    fprintf(stderr, "%s: %lld duplicate entries were summed\n", program, (long long)a->n_duplicates);
-  if (a->n_inexact > 0)
-    fprintf(stderr, "%s: %lld integers beyond 2^53 were rounded to fp64\n", program, (long long)a->n_inexact);
+  fprintf(stderr, "%s: %s, %s, %lld × %lld, %lld entries (%s, %s), read in %.2f s, written to %s in %.2f s\n", program,
+          o->input, r->source.format, (long long)a->m, (long long)a->k, (long long)a->nnz, r->source.value_type,
+          r->source.structure, r->read_seconds, o->output, r->write_seconds);
+  if (r->source.note[0]) fprintf(stderr, "%s: %s\n", program, r->source.note);
+  if (r->n_duplicates > 0)
+    fprintf(stderr, "%s: %lld duplicate entries were summed\n", program, (long long)r->n_duplicates);
+  if (r->n_inexact > 0)
+    fprintf(stderr, "%s: %lld integers beyond 2^53 were rounded to fp64\n", program, (long long)r->n_inexact);
 }
 
 static asparse_status report(asparse_comm *comm, const convert_options *o, const asparse_csr *a,
@@ -200,10 +221,10 @@ int main(int argc, char **argv) {
 
   double start = asparse_seconds();
   if (!options.quiet) asparse_program_progress(comm, "reading");
-  TRY(read_matrix(comm, &options, &a, &record.source));
+  TRY(read_matrix(comm, &options, &a, &record));
   double read = asparse_seconds();
   if (!options.quiet) asparse_program_progress(comm, "writing");
-  TRY(write_matrix(comm, &options, a, &record.source, command));
+  TRY(write_matrix(comm, &options, a, &record, command));
   record.read_seconds = read - start;
   record.write_seconds = asparse_seconds() - read;
   asparse_program_progress(comm, NULL);
