@@ -100,11 +100,71 @@ def test_edges(c):
             c.checks.that(ours.sum() == int(row["nnz"]), f"{path.name}: {ours.sum()} edges, manifest {row['nnz']}")
 
 
+# ---- METIS graphs ------------------------------------------------------------------------------
+
+
+def metis_graph(path, multigraph=False):
+    lines = [line for line in path.read_text().split("\n") if not line.startswith("%")]
+    n, edges, *rest = lines[0].split()
+    fmt = int(rest[0]) if rest else 0
+    weights = (int(rest[1]) if len(rest) > 1 else 1) if fmt // 10 % 10 else 0
+    before, each = weights + (fmt // 100 if not multigraph else 0), 1 + fmt % 10
+    a = sp.lil_matrix((int(n), int(n)))
+    for i, line in enumerate(lines[1:int(n) + 1]):
+        words = [int(word) for word in line.split()][before:]
+        for j, weight in zip(words[::each], words[1::2] if each == 2 else [1] * len(words)):
+            a[i, j - 1] += weight
+    return a
+
+
+def test_metis(c):
+    cycle = "4 4\n2 4\n1 3\n2 4\n1 3\n"
+    c.gives(c.file("cycle.graph", cycle), metis_graph(c.file("cycle.graph", cycle)))
+    c.refuses(c.file("cycle.txt", cycle), "could be of format METIS graph or edge list", code=USAGE)
+    c.gives(c.file("cycle.txt", cycle), metis_graph(c.folder / "cycle.txt"), "--from", "metis")
+    star = c.file("star", "%comment\n 4 3 011 2\n1 1 2 5 3 6 4 7\n% another\n2 2 1 5\n0 0 1 6\n1 1 1 7\n\n\n")
+    c.gives(star, metis_graph(star), words="weights of vertices were left out", ranks=3)
+    sizes = c.file("sizes", "4 2 110\r\n9 1 2\r\n9 1 1 3\r\n9 1 2\r\n9 1\r\n")
+    c.gives(sizes, metis_graph(sizes), words="sizes and weights of vertices")
+    isolated = c.file("isolated", "5 1\n\n3\n2\n\n\n")
+    c.gives(isolated, metis_graph(isolated))
+    random = sp.random(9000, 9000, 0.001, random_state=7, format="csr")
+    random = sp.csr_matrix(random + random.T)
+    random.data = np.ceil(random.data * 100)
+    random.setdiag(0)
+    random.eliminate_zeros()
+    lines = [" ".join(f"{j + 1} {int(w)}" for j, w in zip(random[i].indices, random[i].data)) for i in range(9000)]
+    c.gives(c.file("large.graph", f"9000 {random.nnz // 2} 1\n" + "\n".join(lines)), random)
+    for text, words in (("3 1\n2\n1\n", "ends after 2 of 3 vertices"), ("2 1\n2\n1\n2\n", "found 3 entries"),
+                        ("2 1\n3\n1\n", 'line 2: found "3" as a neighbour'), ("3 1\n2\n1\n\n\n 7\n", "found 3 en"),
+                        ("2 0\n\n\n", None), ("2 1 1\n2 1.5\n1 1.5\n", 'found "1.5" as the weight'),
+                        ("2 1 2\n2\n1\n", "fmt is 2"), ("2 1 1\n2 3\n1 4\n", "lists 2 with weight 3, but"),
+                        ("2\n", "header ends"), ("1 0 1 1 1\n", "header goes on"), ("99999999999 0\n", "ends after 0"),
+                        ("2 1 0 3\n2\n1\n", "ncon is 3"), ("1 0 10\n\n", "the line ends before its a weight")):
+        if words:
+            c.refuses(c.file("bad.graph", text), words)
+        else:
+            c.gives(c.file("bad.graph", text), sp.csr_matrix((2, 2)))
+    for path, row in manifest("metis"):
+        ours = c.gives(path, metis_graph(path, multigraph="multi" in path.name))
+        if ours is not None:
+            c.checks.that(ours.shape[0] == int(row["rows"]), f"{path.name}: shape {ours.shape}")
+            entries = ours.sum() if "multi" in path.name else ours.nnz
+            c.checks.that(entries == 2 * int(row["nnz"].split()[0]), f"{path.name}: {entries} entries")
+    reasons = {"bad1": 'line 3: found "-1" as a weight', "bad2": 'line 3: found "0" as the weight of an edge',
+               "bad3": "line 3: vertex 1 lists a neighbour", "bad4": "line 3: vertex 1 lists itself",
+               "bad5": "21 entries", "bad6": "as the number of vertices", "bad7": "line 3: found 2 numbers",
+               "bad9": "line 3: found 5 numbers"}
+    for path, _ in manifest("metis-invalid"):
+        c.refuses(path, reasons[path.stem.split("__")[1]])
+
+
 def test():
     checks = Checks()
     with Folder() as folder:
         c = Converter(checks, folder)
         test_edges(c)
+        test_metis(c)
     return checks.finish(least=30)
 
 

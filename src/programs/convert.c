@@ -38,6 +38,7 @@ static const char help[] =
     "\n"
     "  --from FORMAT     what the input is, where its content leaves it open:\n"
     "                      mtx    Matrix Market\n"
+    "                      metis  METIS graph\n"
     "                      edges  edge list: \"from to [weight]\" a line\n"
     "  --ids keep|compact  rows of an edge list: vertex numbers as they are (default), or only those that occur\n"
     "  --precision TYPE  fp64 or fp32: the type of the values that are written (default: the file's own)\n"
