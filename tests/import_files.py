@@ -1,10 +1,12 @@
 """asparse_convert on the formats beside Matrix Market: small files that are made here, and those of other programs.
 
 Values are compared with SciPy's where it reads the format, else with what the file's own text says; shapes and
-numbers of entries with the manifest of the real files.
+numbers of entries with the manifest of the real files. An argument (npz) chooses a format.
 """
 import csv
 import gzip
+import io
+import sys
 
 import numpy as np
 import scipy.sparse as sp
@@ -159,12 +161,92 @@ def test_metis(c):
         c.refuses(path, reasons[path.stem.split("__")[1]])
 
 
+# ---- SciPy npz ---------------------------------------------------------------------------------
+
+
+def saved(save, *arguments, **named):
+    """What save(file, ...) writes, as bytes."""
+    file = io.BytesIO()
+    save(file, *arguments, **named)
+    return file.getvalue()
+
+
+def parts_of(archive):
+    with np.load(archive) as arrays:
+        return dict(arrays)
+
+
+def test_npz(c):
+    a = sp.random(60, 40, 0.2, random_state=11, format="csr")
+    for form in ("csr", "csc", "coo", "bsr"):
+        for compressed in (False, True):
+            content = saved(sp.save_npz, a.asformat(form), compressed=compressed)
+            ours = c.gives(c.file(f"{form}.npz", content), a, ranks=3 if compressed else None)
+            c.checks.that(ours is not None and ours.dtype == np.float64, f"{form}: type")
+    blocks = sp.bsr_matrix(sp.kron(sp.random(7, 5, 0.4, random_state=3), np.arange(6.0).reshape(2, 3)), blocksize=(2, 3))
+    without_zeros = sp.csr_matrix(blocks)
+    without_zeros.eliminate_zeros()
+    path = c.file("blocks.npz", saved(sp.save_npz, blocks))
+    c.gives(path, without_zeros)
+    c.gives(path, without_zeros, ranks=4)
+    c.gives(c.file("dup.npz", saved(sp.save_npz, sp.coo_matrix(([1, 2, 4], ([0, 0, 1], [1, 1, 0])), (2, 2)))),
+            [[0, 3], [4, 0]], words="1 duplicate")
+    for kind in ("?", "i1", "u2", ">i4", "u8", "f2", ">f4", ">f8", "f4"):
+        values = (a * 8).astype(np.float64)
+        values.data = np.ceil(values.data)
+        arrays = dict(format=np.array("csr"), shape=np.array(a.shape), data=values.data.astype(kind),
+                      indices=a.indices.astype(">i8"), indptr=a.indptr.astype(np.uint16))
+        values.data = arrays["data"].astype(np.float64)
+        c.gives(c.file("kind.npz", saved(np.savez, **arrays)), values)
+    two = {f"{name}_{key}": value for name, scale in (("x", 1), ("y", 2))
+           for key, value in parts_of(c.file("a.npz", saved(sp.save_npz, a * scale))).items() if key != "format"}
+    two = c.file("two.npz", saved(np.savez, **two))
+    c.refuses(two, "holds 2 matrices: x, y", code=USAGE)
+    c.refuses(f"{two}::z", "no matrix \"z\"", code=USAGE)
+    c.gives(f"{two}::y", a * 2)
+    refused_npz(c, a)
+    for path, row in manifest("npz"):
+        if row["rows"]:
+            prefix = "adj" if row["matrix"] else ""
+            arrays = parts_of(path)
+            data, indices, indptr, shape = (arrays[f"{prefix}{prefix and '_'}{key}"]
+                                            for key in ("data", "indices", "indptr", "shape"))
+            expected = sp.csr_matrix((data, indices, indptr), shape)
+            c.checks.that(expected.shape == (int(row["rows"]), int(row["cols"])) and expected.nnz == int(row["nnz"]),
+                          f"{path.name}: the manifest's shape")
+            c.gives(f"{path}::{prefix}" if prefix else path, expected, ranks=3)
+        else:
+            c.refuses(path, 'no arrays "data" and "shape"')
+
+
+def refused_npz(c, a):
+    good = parts_of(c.file("good.npz", saved(sp.save_npz, a)))
+    changed = [("indices", np.full(a.nnz, 40), "element 0 is 40; expected 0 to 39"),
+               ("indices", -np.ones(a.nnz, int), "element 0 is -1"), ("indices", a.indices[:-1], "expected at least"),
+               ("indptr", a.indptr[:-1], "60 elements; expected 61"), ("indptr", a.indptr[::-1], "element 0 is 480"),
+               ("indptr", a.indptr * 2, "expected 0 first"), ("shape", np.array([60]), "expected rows and columns"),
+               ("shape", np.array([-1, 4]), "expected sizes"), ("shape", np.array([2**58, 40]), "expected 2882303761517117"),
+               ("data", a.data + 1j, "complex"), ("data", np.array([None]), "pickled Python objects"),
+               ("data", a.data[None], "2 dimensions"), ("format", np.array("dia"), 'format is "dia"'),
+               ("indices", a.indices * 0.5, "expected integers"), ("data", np.array(["x"]), "expected numbers")]
+    for key, value, words in changed:
+        c.refuses(c.file("bad.npz", saved(np.savez, **dict(good, **{key: value}))), words, ranks=2)
+    for compressed in (False, True):
+        content = saved(sp.save_npz, a, compressed=compressed)
+        c.refuses(c.file("cut.npz", content[:len(content) // 2]), "no central directory")
+        middle = content.index(b"data.npy") + 400
+        broken = content[:middle] + bytes([content[middle] ^ 0x55]) + content[middle + 1:]
+        c.refuses(c.file("broken.npz", broken), "data.npy is damaged")
+    c.refuses(c.file("none.npz", saved(np.savez, x=np.ones(3))), 'no arrays "data"')
+
+
 def test():
     checks = Checks()
     with Folder() as folder:
         c = Converter(checks, folder)
-        test_edges(c)
-        test_metis(c)
+        for test_format in (test_edges, test_metis, test_npz):
+            if len(sys.argv) < 2 or sys.argv[1] in test_format.__name__:
+                test_format(c)
     return checks.finish(least=30)
 
 

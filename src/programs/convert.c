@@ -39,6 +39,7 @@ static const char help[] =
     "  --from FORMAT     what the input is, where its content leaves it open:\n"
     "                      mtx    Matrix Market\n"
     "                      metis  METIS graph\n"
+    "                      npz    SciPy npz; \"file.npz::NAME\" where it holds several matrices\n"
     "                      edges  edge list: \"from to [weight]\" a line\n"
     "  --ids keep|compact  rows of an edge list: vertex numbers as they are (default), or only those that occur\n"
     "  --precision TYPE  fp64 or fp32: the type of the values that are written (default: the file's own)\n"
