@@ -139,7 +139,7 @@ def test_metis(c):
     c.gives(c.file("large.graph", f"9000 {random.nnz // 2} 1\n" + "\n".join(lines)), random)
     for text, words in (("3 1\n2\n1\n", "ends after 2 of 3 vertices"), ("2 1\n2\n1\n2\n", "found 3 entries"),
                         ("2 1\n3\n1\n", 'line 2: found "3" as a neighbour'), ("3 1\n2\n1\n\n\n 7\n", "found 3 en"),
-                        ("2 0\n\n\n", None), ("2 1 1\n2 1.5\n1 1.5\n", 'found "1.5" as the weight'),
+                        ("2 1\n1 2\n\n", "vertex 1 lists itself"), ("2 0\n\n\n", None), ("2 1 1\n2 1.5\n1 1.5\n", 'found "1.5" as the weight'),
                         ("2 1 2\n2\n1\n", "fmt is 2"), ("2 1 1\n2 3\n1 4\n", "lists 2 with weight 3, but"),
                         ("2\n", "header ends"), ("1 0 1 1 1\n", "header goes on"), ("99999999999 0\n", "ends after 0"),
                         ("2 1 0 3\n2\n1\n", "ncon is 3"), ("1 0 10\n\n", "the line ends before its a weight")):
@@ -154,8 +154,8 @@ def test_metis(c):
             entries = ours.sum() if "multi" in path.name else ours.nnz
             c.checks.that(entries == 2 * int(row["nnz"].split()[0]), f"{path.name}: {entries} entries")
     reasons = {"bad1": 'line 3: found "-1" as a weight', "bad2": 'line 3: found "0" as the weight of an edge',
-               "bad3": "line 3: vertex 1 lists a neighbour", "bad4": "line 3: vertex 1 lists itself",
-               "bad5": "21 entries", "bad6": "as the number of vertices", "bad7": "line 3: found 2 numbers",
+               "bad3": "line 4: vertex 1 lists a neighbour twice", "bad4": "23 entries, expected 24",
+               "bad5": "line 3: vertex 1 lists 4 with weight 1, but", "bad6": "as the number of vertices", "bad7": "line 3: found 2 numbers",
                "bad9": "line 3: found 5 numbers"}
     for path, _ in manifest("metis-invalid"):
         c.refuses(path, reasons[path.stem.split("__")[1]])
@@ -240,11 +240,66 @@ def refused_npz(c, a):
     c.refuses(c.file("none.npz", saved(np.savez, x=np.ones(3))), 'no arrays "data"')
 
 
+# ---- PETSc binary ------------------------------------------------------------------------------
+
+
+def petsc_bytes(a, index=">i4", scalar=">f8"):
+    header = np.array([1211216, *a.shape, a.nnz], index)
+    return b"".join(x.tobytes() for x in (header, np.diff(a.indptr).astype(index), a.indices.astype(index),
+                                          a.data.astype(scalar)))
+
+
+def read_petsc(path):
+    """The first matrix; widths from the name of the file."""
+    content = path.read_bytes()
+    index = ">i8" if "int64" in path.name else ">i4"
+    scalar = ">f4" if "float32" in path.name else ">f8"
+    m, k, nnz = np.frombuffer(content, index, 4)[1:]
+    integers = np.frombuffer(content, index, 4 + m + nnz)
+    values = np.frombuffer(content, scalar, nnz, integers.nbytes)
+    return sp.csr_matrix((values, integers[4 + m:], np.append(0, np.cumsum(integers[4:4 + m]))), (m, k))
+
+
+def test_petsc(c):
+    a = sp.random(70, 50, 0.1, random_state=12, format="csr")
+    for index in (">i4", ">i8"):
+        for scalar in (">f4", ">f8"):
+            rounded = a.astype(scalar).astype(np.float64)
+            c.gives(c.file("a.petsc", petsc_bytes(a, index, scalar)), rounded, ranks=3 if index == ">i8" else None)
+    vector = np.array([1211214, 3], ">i4").tobytes() + np.ones(3, ">f8").tobytes()
+    c.gives(c.file("a.petsc", petsc_bytes(a) + vector), a, words="more objects follow")
+    unsorted = sp.csr_matrix((np.array([1.0, 2, 3]), np.array([2, 0, 1]), np.array([0, 2, 2, 3])), (3, 3))
+    c.gives(c.file("a.petsc.gz", gzip.compress(petsc_bytes(unsorted))), unsorted, ranks=2)
+    c.gives(c.file("none.petsc", petsc_bytes(sp.csr_matrix((3, 0)))), sp.csr_matrix((3, 0)), ranks=4)
+    good = petsc_bytes(a)
+
+    def changed(at, value):
+        return good[:4 * at] + np.array([value], ">i4").tobytes() + good[4 * at + 4:]
+    for content, words in ((changed(4, -1), "byte 16: row 0 has -1 entries"), (changed(4, 10**6), "row 0 has 1000000"),
+                           (changed(74, 50), "column index 50 of entry 0; expected 0 to 49"), (vector, "1211214 is a ve"),
+                           (changed(3, -1), "dense"), (changed(1, -5), "-5 × 50"), (changed(3, 2**31 - 1), "cut off"),
+                           (good[:-1], "cut off"), (good[:100], "cut off"), (good[:8], "cut off"),
+                           (good + b"rest of it", "cut off"), (changed(73, 0), "together; expected"),
+                           (petsc_bytes(a * (1 + 2j), scalar=">c16"), "complex"),
+                           (petsc_bytes(a * (1 + 2j), scalar=">c8"), "complex")):
+        c.refuses(c.file("bad.petsc", content), words, ranks=2 if "complex" in words else None)
+    for path, row in manifest("petscbin"):
+        if "complex" in path.name:
+            c.refuses(path, "complex")
+        elif row["note"].endswith("(vec)"):
+            c.refuses(path, "a vector")
+        else:
+            ours = c.gives(path, read_petsc(path), ranks=2)
+            if ours is not None:
+                shape = (int(row["rows"]), int(row["cols"]), int(row["nnz"]))
+                c.checks.that((*ours.shape, ours.nnz) == shape, f"{path.name}: {ours.shape}, {ours.nnz}; {shape}")
+
+
 def test():
     checks = Checks()
     with Folder() as folder:
         c = Converter(checks, folder)
-        for test_format in (test_edges, test_metis, test_npz):
+        for test_format in (test_edges, test_metis, test_npz, test_petsc):
             if len(sys.argv) < 2 or sys.argv[1] in test_format.__name__:
                 test_format(c)
     return checks.finish(least=30)
