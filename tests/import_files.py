@@ -6,6 +6,7 @@ numbers of entries with the manifest of the real files. An argument (npz) choose
 import csv
 import gzip
 import io
+import re
 import sys
 
 import numpy as np
@@ -295,11 +296,107 @@ def test_petsc(c):
                 c.checks.that((*ours.shape, ours.nnz) == shape, f"{path.name}: {ours.shape}, {ours.nnz}; {shape}")
 
 
+# ---- Harwell-Boeing and Rutherford-Boeing ------------------------------------------------------
+
+
+def fields(numbers, per_line, form):
+    """Lines of numbers in fields of fixed width."""
+    texts = [form(number) if callable(form) else form % number for number in numbers]
+    return "".join("".join(texts[i:i + per_line]) + "\n" for i in range(0, len(texts), per_line))
+
+
+def boeing(a, kind="rua", pointers=(13, 6), values="(3E26.18)", form="%26.18E", per_line=3, fifth=""):
+    a = sp.csc_matrix(a)
+    a.sort_indices()
+    numbers = [] if kind[0] == "p" else a.data
+    return ("title\n" + "             1             1             1             1\n"
+            + f"{kind}           {a.shape[0]:14d}{a.shape[1]:14d}{a.nnz:14d}             0\n"
+            + "(%dI%d)          (20I4)          %s\n" % (*pointers, values if kind[0] != "p" else "") + fifth
+            + fields(a.indptr + 1, pointers[0], "%%%dd" % pointers[1]) + fields(a.indices + 1, 20, "%4d")
+            + fields(numbers, per_line, form))
+
+
+def read_boeing(path):
+    """By fields, as the formats of the fourth line say."""
+    lines = path.read_text().split("\n")
+    kind, m, k, nnz = lines[2].split()[:4]
+    formats = re.findall(r"\((?:-?\d+P,?)?(\d+)[A-Z](\d+)", lines[3].upper())
+    at = 5 if lines[4].strip()[:1].isalpha() else 4
+    sections = []
+    for (per_line, width), count in zip(formats, (int(k) + 1, int(nnz), int(nnz))):
+        n_lines, width = -(-count // int(per_line)), int(width)
+        texts = [line[i * width:(i + 1) * width] for line in lines[at:at + n_lines] for i in range(int(per_line))]
+        sections.append(texts[:count])
+        at += n_lines
+    pointers, rows = (np.array(section, int) - 1 for section in sections[:2])
+    values = np.ones(int(nnz)) if kind[0] in "pP" else [
+        float(x.upper().replace(" ", "").replace("D", "E")) for x in sections[2]]
+    a = sp.csc_matrix((values, rows, pointers), (int(m), int(k)))
+    sign = {"s": 1, "z": -1}.get(kind[1].lower())
+    return a + sign * (a.T - sp.diags(a.diagonal())) if sign else a
+
+
+def test_hb(c):
+    a = sp.random(30, 20, 0.2, random_state=13, format="csc")
+    a.data = (a.data - 0.5) * 10.0 ** np.arange(-150, 150)[:a.nnz]
+    symmetric = sp.csc_matrix(sp.tril(sp.random(25, 25, 0.2, random_state=14)))
+    strict = sp.csc_matrix(sp.tril(symmetric, -1))
+    c.gives(c.file("a.rua", boeing(a)), a, ranks=2)
+    c.gives(c.file("d.rua", boeing(a, values="(1P,3D26.18)").replace("E+", "D+").replace("E-", "D-")), a)
+    letterless = boeing(a, values="(1P3D26.18)", form=lambda x: re.sub(r"E([+-]\d\d\d)", r"\1", "%.18E" % x).rjust(26))
+    c.gives(c.file("letterless.rua", letterless), a)
+    c.gives(c.file("cr.rb", boeing(a).replace("\n", "\r\n")), a)
+    c.gives(c.file("s.rsa", boeing(symmetric, "RSA")), symmetric + strict.T)
+    c.gives(c.file("z.rza", boeing(strict, "rza")), strict - strict.T)
+    ones = sp.csc_matrix((np.ones(a.nnz), a.indices, a.indptr), a.shape)
+    c.gives(c.file("p.pra", boeing(a, "pra")), ones)
+    c.gives(c.file("rhs.pra", boeing(a, "pra", fifth="F             1             0\n")), ones,
+            words="right-hand sides were left out")
+    whole = sp.csc_matrix((np.arange(a.nnz) % 1000 - 99.0, a.indices, a.indptr), a.shape)
+    abutting = boeing(whole, "ira", values="(20I3)", form="%3d", per_line=20, pointers=(26, 3))
+    c.gives(c.file("i.rb", abutting), whole)
+    scaled = boeing(whole, values="(2P10F8.2)", form="%8.2f", per_line=10)
+    whole.data = whole.data / 100
+    c.gives(c.file("scale.rua", scaled), whole)
+    c.gives(c.file("empty.rua", boeing(sp.csc_matrix((3, 4)))), sp.csc_matrix((3, 4)))
+    good = boeing(a)
+    for old, new, words in (("(13I6)", "(13X6)", "as the format of the pointers"), ("(20I4)", "(20F4)", "expected integers, like"),
+                            ("(3E26", "(3E260", "as the format of the values"), ("rua", "cua", "complex"),
+                            ("rua", "rue", "unassembled"), ("rua", "rsa", "must be square"), ("rua", "xua", '"xua"'),
+                            ("rua", "qua", "another file"), ("\n     1", "\n     2", "first pointer is 2"),
+                            ("E-", "x-", "values: found"), ("(13I6)", "(13I5)", "pointers"), ("(13I6)", "(14I6)", "point")):
+        c.refuses(c.file("bad.rua", good.replace(old, new, 1)), words)
+    lines = good.split("\n")
+    for cut, words in ((2, "of no known format"), (5, "within its pointers"), (7, "cut off"),
+                       (20, "within its values")):
+        c.refuses(c.file("cut.rua", "\n".join(lines[:cut]) + "\n"), words)
+    c.refuses(c.file("cut.rua", "\n".join(lines[:2]) + "\n"), "within its header", "--from", "hb")
+    for path, row in manifest("hb-rb"):
+        kind = row["note"][7:].lower()
+        if kind in ("csa", "pse"):
+            c.refuses(path, "complex" if kind == "csa" else "unassembled")
+        elif not row["rows"]:
+            c.refuses(path, "expected one with a matrix")
+        else:
+            c.gives(path, read_boeing(path))
+            sizes = path.read_text().split("\n")[2].split()[1:4]
+            c.checks.that(sizes == [row["rows"], row["cols"], row["nnz"]], f"{path.name}: {sizes} in the file's header")
+    reasons = {"10": 'found "-4"', "11": "5 pointers in a file", "12": '"xxx"', "13": '"ixa"', "14": '"iux"',
+               "15": "must be square", "2": "first pointer is 42", "3": "pointer 2 is 42", "4": "row indices", "7": "is 9",
+               "8": "values", "9": "one triangle"}
+    for path, _ in manifest("hb-rb-invalid"):
+        number = path.stem.split("__")[1]
+        if number == "5":  # rows of a column out of order: sorted, as in every format
+            c.gives(path, read_boeing(path))
+        else:
+            c.refuses(path, reasons[number])
+
+
 def test():
     checks = Checks()
     with Folder() as folder:
         c = Converter(checks, folder)
-        for test_format in (test_edges, test_metis, test_npz, test_petsc):
+        for test_format in (test_edges, test_metis, test_npz, test_petsc, test_hb):
             if len(sys.argv) < 2 or sys.argv[1] in test_format.__name__:
                 test_format(c)
     return checks.finish(least=30)

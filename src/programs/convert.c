@@ -39,6 +39,7 @@ static const char help[] =
     "  --from FORMAT     what the input is, where its content leaves it open:\n"
     "                      mtx    Matrix Market\n"
     "                      metis  METIS graph\n"
+    "                      hb     Harwell-Boeing and Rutherford-Boeing\n"
     "                      petsc  PETSc binary\n"
     "                      npz    SciPy npz; \"file.npz::NAME\" where it holds several matrices\n"
     "                      edges  edge list: \"from to [weight]\" a line\n"
