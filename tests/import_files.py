@@ -6,13 +6,16 @@ numbers of entries with the manifest of the real files. An argument (npz) choose
 import csv
 import gzip
 import io
+import lzma
 import re
+import shutil
+import subprocess
 import sys
 
 import numpy as np
 import scipy.sparse as sp
 
-from asparse_testing import (DATA, DATA_ERROR, OK, RUNTIME, USAGE, Checks, Folder, main, run, said)
+from asparse_testing import (BIN, DATA, DATA_ERROR, OK, RUNTIME, USAGE, Checks, Folder, main, run, said)
 from mtx_against_scipy import difference, read_hdf5
 
 FILES = DATA / "io-files"
@@ -392,11 +395,63 @@ def test_hb(c):
             c.refuses(path, reasons[number])
 
 
+# ---- compression and standard input ------------------------------------------------------------
+
+
+def piped(c, content, expected, name):
+    """Through a pipe, not a file, so that nothing can be read twice."""
+    c.output.unlink(missing_ok=True)
+    result = subprocess.run([BIN / "asparse_convert", "-q", "-", c.output], input=content, capture_output=True, timeout=120)
+    if c.checks.that(result.returncode == OK, f"{name} through a pipe: {result}"):
+        reason = difference(read_hdf5(c.output), sp.csr_matrix(expected))
+        c.checks.that(not reason, f"{name} through a pipe: {reason}")
+
+
+def compressed(name, content):
+    if name == "gzip":
+        return gzip.compress(content)
+    if name == "xz":
+        return lzma.compress(content)
+    return subprocess.run(["zstd", "-q", "-c"], input=content, capture_output=True, check=True).stdout
+
+
+def test_compression(c):
+    random = np.random.default_rng(6)
+    text = "".join(f"{i} {j}\n" for i, j in random.integers(0, 3000, (30000, 2))).encode()
+    graph = edge_list(c.file("plain.el", text)).tocsr()
+    a = sp.random(70, 50, 0.1, random_state=12, format="csr")
+    piped(c, text, graph, "text")
+    piped(c, petsc_bytes(a), a, "binary")
+    piped(c, saved(sp.save_npz, a), a, "zip archive")
+    with open(BIN / "generated/asparse_config.h") as file:
+        config = file.read()
+    for name in ("gzip", "xz", "zstd"):
+        if name == "zstd" and not shutil.which("zstd"):
+            print("note: no zstd program; its files are not tested")
+            continue
+        packed = compressed(name, text)
+        if name != "gzip" and f"ASPARSE_HAVE_{name.upper()} 1" not in config:
+            c.refuses(c.file("a.el", packed), f"compressed with {name}, which this build cannot read")
+            continue
+        half = text.index(b"\n", len(text) // 2) + 1
+        members = compressed(name, text[:half]) + compressed(name, text[half:])
+        c.gives(c.file("a.el", packed), graph, ranks=2)
+        c.gives(c.file("a.el", members), graph)
+        c.gives(c.file("a.npz", compressed(name, saved(sp.save_npz, a))), a, ranks=3)
+        piped(c, packed, graph, name)
+        for cut in (10, len(packed) // 2, len(packed) - 5):
+            c.refuses(c.file("a.el", packed[:cut]), f"its {name} data are damaged or cut off")
+        broken = bytearray(packed)
+        broken[len(packed) // 2] ^= 0x55
+        c.refuses(c.file("a.el", bytes(broken)), f"its {name} data are damaged")
+    c.refuses(c.file("a.bz2", b"BZh91AY&SY"), "decompress it first (bzip2 -d)")
+
+
 def test():
     checks = Checks()
     with Folder() as folder:
         c = Converter(checks, folder)
-        for test_format in (test_edges, test_metis, test_npz, test_petsc, test_hb):
+        for test_format in (test_edges, test_metis, test_npz, test_petsc, test_hb, test_compression):
             if len(sys.argv) < 2 or sys.argv[1] in test_format.__name__:
                 test_format(c)
     return checks.finish(least=30)
