@@ -6,9 +6,13 @@
 #include "io/importer.h"
 
 /* In the order of detection: from what is certain to what is likely. */
-static const asparse_importer *const importers[] = {&asparse_mtx_importer,   &asparse_npz_importer,
-                                                    &asparse_petsc_importer, &asparse_harwell_boeing_importer,
-                                                    &asparse_metis_importer, &asparse_edges_importer};
+static const asparse_importer *const importers[] = {&asparse_mtx_importer,
+                                                    &asparse_npz_importer,
+                                                    &asparse_petsc_importer,
+                                                    &asparse_mat5_importer,
+                                                    &asparse_harwell_boeing_importer,
+                                                    &asparse_metis_importer,
+                                                    &asparse_edges_importer};
 enum { N_IMPORTERS = sizeof importers / sizeof *importers };
 
 bool asparse_input_is_named(const asparse_input *input, const char *ending) {

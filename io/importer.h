@@ -22,7 +22,7 @@ typedef struct asparse_importer {
   bool in_slabs;
 } asparse_importer;
 
-extern const asparse_importer asparse_mtx_importer, asparse_npz_importer, asparse_petsc_importer,
+extern const asparse_importer asparse_mtx_importer, asparse_npz_importer, asparse_petsc_importer, asparse_mat5_importer,
     asparse_harwell_boeing_importer, asparse_metis_importer, asparse_edges_importer;
 
 /* Does the name end so, before ".gz" and the like? Case does not matter. */

@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import numpy as np
+import scipy.io
 import scipy.sparse as sp
 
 from asparse_testing import (BIN, DATA, DATA_ERROR, OK, RUNTIME, USAGE, Checks, Folder, main, run, said)
@@ -395,6 +396,61 @@ def test_hb(c):
             c.refuses(path, reasons[number])
 
 
+# ---- MATLAB 5 ----------------------------------------------------------------------------------
+
+
+def matlab(variables, compressed=True):
+    return saved(lambda file: scipy.io.savemat(file, variables, do_compression=compressed))
+
+
+def find_matlab(value, path):
+    """The first array at a.b.c, through structures and cells."""
+    if sp.issparse(value):
+        return None if path else value
+    if value.dtype == object:
+        found = [find_matlab(element, path) for element in value.ravel()]
+    elif path and path[0] in (value.dtype.names or ()):
+        found = [find_matlab(element, path[1:]) for element in np.ravel(value[path[0]])]
+    else:
+        return None
+    return next((element for element in found if element is not None), None)
+
+
+def test_mat5(c):
+    a = sp.random(40, 60, 0.1, random_state=15, format="csc")
+    for compressed in (False, True):
+        one = c.file("one.mat", matlab({"x": np.ones((3, 3)), "A": a, "s": "text"}, compressed))
+        c.gives(one, a, ranks=3 if compressed else None)
+        many = c.file("many.mat", matlab({"A": a, "B": a * 2, "C": {"D": a * 3, "e": 1.0}}, compressed))
+        c.refuses(many, "holds 3 sparse arrays: A, B, C.D", code=USAGE)
+        c.gives(f"{many}::C.D", a * 3)
+        c.refuses(f"{many}::E", 'no sparse array "E"', code=USAGE)
+        c.gives(c.file("p.mat", matlab({"Problem": {"A": a, "Zeros": a * 2}}, compressed)), a)
+        c.refuses(c.file("z.mat", matlab({"A": a * 1j}, compressed)), "complex")
+    c.gives(c.file("empty.mat", matlab({"A": sp.csc_matrix((4, 3))})), sp.csc_matrix((4, 3)))
+    c.refuses(c.file("dense.mat", matlab({"x": np.ones(3)})), "no sparse array")
+    plain = matlab({"A": a}, False)
+    rows = plain.index(a.indices.astype("<i4").tobytes())
+    for content, words in ((plain[:rows] + b"\xff\0\0\0" + plain[rows + 4:], "row index 0 is 255; expected 0 to 39"),
+                           (plain[:-9], "damaged or cut off"), (plain[:126] + b"xx" + plain[128:], "byte order"),
+                           (matlab({"A": a})[:-9], "damaged or cut off"), (b"no MATLAB at all", "no MATLAB 5 file"),
+                           (b"MATLAB 7.3 MAT-file".ljust(200), "HDF5 and needs no conversion")):
+        c.refuses(c.file("bad.mat", content), words)
+    for path, row in manifest("mat5"):
+        if "4.2c" in path.name:
+            c.refuses(path, "no MATLAB 5 file")
+        elif not row["rows"]:
+            c.refuses(path, "damaged" if "corrupted" in path.name else "no sparse array")
+        elif "complex" in row["note"]:
+            c.refuses(f"{path}::{row['matrix']}", "complex")
+        else:
+            first, *rest = row["matrix"].split(".")
+            expected = find_matlab(scipy.io.loadmat(path)[first], rest)
+            c.gives(f"{path}::{row['matrix']}", expected)
+            sizes = (int(row["rows"]), int(row["cols"]), int(row["nnz"]))
+            c.checks.that((*expected.shape, expected.nnz) == sizes, f"{path.name}, {row['matrix']}: {sizes} in the manifest")
+
+
 # ---- compression and standard input ------------------------------------------------------------
 
 
@@ -451,7 +507,7 @@ def test():
     checks = Checks()
     with Folder() as folder:
         c = Converter(checks, folder)
-        for test_format in (test_edges, test_metis, test_npz, test_petsc, test_hb, test_compression):
+        for test_format in (test_edges, test_metis, test_npz, test_petsc, test_hb, test_mat5, test_compression):
             if len(sys.argv) < 2 or sys.argv[1] in test_format.__name__:
                 test_format(c)
     return checks.finish(least=30)

@@ -41,6 +41,7 @@ static const char help[] =
     "                      metis  METIS graph\n"
     "                      hb     Harwell-Boeing and Rutherford-Boeing\n"
     "                      petsc  PETSc binary\n"
+    "                      mat5   MATLAB 5 (save -v6, -v7); \"file.mat::NAME\" where it holds several sparse arrays\n"
     "                      npz    SciPy npz; \"file.npz::NAME\" where it holds several matrices\n"
     "                      edges  edge list: \"from to [weight]\" a line\n"
     "  --ids keep|compact  rows of an edge list: vertex numbers as they are (default), or only those that occur\n"
