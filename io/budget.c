@@ -41,3 +41,11 @@ asparse_status asparse_budget_check(const asparse_comm *comm, int64_t count, int
                       "more hosts, or check the sizes that the file declares",
                       what, (double)count * (double)bytes_each / 0x1p30, (double)share / 0x1p30, comm->node_size);
 }
+
+asparse_status asparse_budget_allows(const char *name, int64_t bytes, const char *what) {
+  int64_t available = asparse_budget_available();
+  if (bytes <= available) return ASPARSE_OK;
+  return ASPARSE_FAIL(ASPARSE_ERR_MEMORY,
+                      "%s: %s needs %.1f GiB of memory, %.1f GiB are available; use a machine with more memory", name,
+                      what, (double)bytes / 0x1p30, (double)available / 0x1p30);
+}

@@ -12,4 +12,7 @@ int64_t asparse_budget_available(void);
  * what (a file or dataset). count ≥ 0. */
 asparse_status asparse_budget_check(const asparse_comm *comm, int64_t count, int64_t bytes_each, const char *what);
 
+/* Local. `bytes` bytes for `what` of the file `name` fit into what is available, or ERR_MEMORY. */
+asparse_status asparse_budget_allows(const char *name, int64_t bytes, const char *what);
+
 #endif

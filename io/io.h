@@ -36,6 +36,27 @@ ASPARSE_API asparse_status asparse_csr_read_with(asparse_comm *comm, const char 
 ASPARSE_API asparse_status asparse_csr_write(asparse_comm *comm, const char *path, const asparse_csr *a,
                                              const char *value_type, const asparse_provenance *provenance);
 
+/* How vertices of a graph without a size of its own are numbered. */
+typedef enum asparse_ids {
+  ASPARSE_IDS_KEEP = 0, /* vertex v is row v; as many rows as the largest one needs */
+  ASPARSE_IDS_COMPACT   /* those that occur, in their order */
+} asparse_ids;
+
+typedef struct asparse_import_options {
+  const char *from; /* the format, by the name that asparse_convert has for it; NULL: by the file's content */
+  asparse_ids ids;
+} asparse_import_options;
+
+/* Local. ERR_USAGE naming the known formats when options->from is none of them. */
+asparse_status asparse_import_check(const asparse_import_options *options);
+
+/* Collective. Reads a matrix of a foreign format ("-": standard input; decompressed by content; "file::name" chooses
+ * one of several): checked, expanded, sorted, duplicates summed. Binary formats whose rows lie together are read by
+ * every rank, a slab of near-equal entries each; others by rank 0, whose slab then has all rows. dtype: fp32 for
+ * single precision, otherwise fp64. Complex: ERR_DATA naming it. */
+asparse_status asparse_import(asparse_comm *comm, const char *path, const asparse_import_options *options,
+                              asparse_csr **a, asparse_source *source);
+
 /* Local. Reads a Matrix Market file (.mtx, gzip detected by content, "-" = standard input) on all
  * threads into one slab with every row. Coordinate and array; real, double, integer, pattern;
  * general, symmetric, skew-symmetric, hermitian (= symmetric when real). Complex: ERR_DATA naming

@@ -1,17 +1,17 @@
 /* Reading Matrix Market files: the text is cut at line ends into a piece for each thread; one pass counts
  * the entries of each row, a second puts them into place, in the order of the file. */
-#include <omp.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-#include "io/budget.h"
-#include "io/io.h"
+#include "io/importer.h"
 #include "io/mtx_piece.h"
+#include "io/row_counts.h"
 
-enum { MIN_PIECE_BYTES = 64 << 10, ROW_COUNTS_SHARE = 4 /* row counts take at most 1/4 of memory */ };
+enum { MIN_PIECE_BYTES = 64 << 10 };
 
 typedef struct reader {
-  asparse_mtx_text text;
+  asparse_text text;
   asparse_mtx_header header;
   int n_pieces;
   asparse_mtx_piece *pieces; /* [n_pieces], in the order of the text */
@@ -21,36 +21,17 @@ typedef struct reader {
 static void reader_free(reader *r) {
   FREE(r->row_counts);
   FREE(r->pieces);
-  asparse_mtx_text_free(&r->text);
-}
-
-/* One for each thread, unless the text is short or the row counts would fill the memory. */
-static asparse_status choose_pieces(reader *r) {
-  const int64_t row_bytes = (int64_t)sizeof *r->row_counts, m = r->header.m;
-  char what[48];
-  snprintf(what, sizeof what, "a matrix of %lld rows", (long long)m);
-  PASS(asparse_mtx_budget(r->text.name, m < INT64_MAX / 4 / row_bytes ? 2 * row_bytes * (m + 1) : INT64_MAX, what));
-  int64_t by_text = r->text.length / MIN_PIECE_BYTES + 1;
-  int64_t by_memory = asparse_budget_available() / ROW_COUNTS_SHARE / (row_bytes * (m + 1));
-  int64_t n = omp_get_max_threads();
-  if (n > by_text) n = by_text;
-  if (n > by_memory) n = by_memory;
-  r->n_pieces = n < 1 ? 1 : (int)n;
-  return ASPARSE_OK;
+  asparse_text_free(&r->text);
 }
 
 static asparse_status cut_pieces(reader *r) {
   asparse_status status = ASPARSE_OK;
   const char *begin = r->header.entries, *end = r->text.bytes + r->text.length;
-  int64_t length = end > begin ? end - begin : 0;
-  TRY(choose_pieces(r));
+  TRY(asparse_row_counts_pieces(r->text.name, r->header.m, r->text.length / MIN_PIECE_BYTES + 1, &r->n_pieces));
   ALLOC_ZERO(r->pieces, r->n_pieces);
   for (int p = 0; p < r->n_pieces; p++) {
-    const char *cut = r->header.entries + asparse_even_start(length, r->n_pieces, p + 1);
-    if (cut < begin) cut = begin;
-    if (p + 1 < r->n_pieces) cut = asparse_skip_line(cut);
-    r->pieces[p].begin = begin;
-    r->pieces[p].end = begin = cut;
+    r->pieces[p].begin = asparse_text_cut(begin, end, r->n_pieces, p);
+    r->pieces[p].end = asparse_text_cut(begin, end, r->n_pieces, p + 1);
   }
 cleanup:
   return status;
@@ -59,7 +40,7 @@ cleanup:
 /* The earliest error of the pieces. */
 static asparse_status first_error(const reader *r) {
   for (int p = 0; p < r->n_pieces; p++) {
-    if (r->pieces[p].error) return asparse_mtx_text_fail(&r->text, r->pieces[p].error, "%s", r->pieces[p].message);
+    if (r->pieces[p].error) return asparse_text_fail(&r->text, r->pieces[p].error, "%s", r->pieces[p].message);
   }
   return ASPARSE_OK;
 }
@@ -72,18 +53,18 @@ static asparse_status check_entry_count(const reader *r) {
     if (found + piece->n_entries > declared) {
       const char *line = asparse_next_line(piece->begin, piece->end);
       for (; found < declared; found++) line = asparse_next_line(asparse_skip_line(line), piece->end);
-      return asparse_mtx_text_fail(&r->text, line,
-                                   "more entries than the %lld that the size line declares; correct it "
-                                   "or remove what is too much",
-                                   (long long)declared);
+      return asparse_text_fail(&r->text, line,
+                               "more entries than the %lld that the size line declares; correct it "
+                               "or remove what is too much",
+                               (long long)declared);
     }
     found += piece->n_entries;
   }
   if (found == declared) return ASPARSE_OK;
-  return asparse_mtx_text_fail(&r->text, end,
-                               "the file ends after %lld of %lld entries; it is cut off or its size line "
-                               "is wrong",
-                               (long long)found, (long long)declared);
+  return asparse_text_fail(&r->text, end,
+                           "the file ends after %lld of %lld entries; it is cut off or its size line "
+                           "is wrong",
+                           (long long)found, (long long)declared);
 }
 
 /* A file with symmetry holds one triangle; with entries in both it would be unclear what is meant. */
@@ -94,11 +75,11 @@ static asparse_status check_triangle(const reader *r) {
     if (!upper) upper = r->pieces[p].first_upper;
   }
   if (!lower || !upper) return ASPARSE_OK;
-  return asparse_mtx_text_fail(&r->text, lower > upper ? lower : upper,
-                               "an entry %s the diagonal of a %s matrix, of which entries %s it came before; store one "
-                               "triangle only, or all entries as \"general\"",
-                               lower > upper ? "below" : "above", r->header.symmetry_name,
-                               lower > upper ? "above" : "below");
+  return asparse_text_fail(&r->text, lower > upper ? lower : upper,
+                           "an entry %s the diagonal of a %s matrix, of which entries %s it came before; store one "
+                           "triangle only, or all entries as \"general\"",
+                           lower > upper ? "below" : "above", r->header.symmetry_name,
+                           lower > upper ? "above" : "below");
 }
 
 static asparse_status count_rows(reader *r) {
@@ -124,30 +105,9 @@ cleanup:
   return status;
 }
 
-/* row_ptr from the counts, and the counts become places: in a row, pieces follow in the order of the text. */
-static void lay_out_rows(reader *r, int64_t *row_ptr) {
-  int64_t m = r->header.m;
-#pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < m; i++) {
-    int64_t count = 0;
-    for (int p = 0; p < r->n_pieces; p++) count += r->row_counts[p * m + i];
-    row_ptr[i + 1] = count;
-  }
-  for (int64_t i = 0; i < m; i++) row_ptr[i + 1] += row_ptr[i];
-#pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < m; i++) {
-    int64_t place = row_ptr[i];
-    for (int p = 0; p < r->n_pieces; p++) {
-      int64_t count = r->row_counts[p * m + i];
-      r->row_counts[p * m + i] = place;
-      place += count;
-    }
-  }
-}
-
 static asparse_status place_entries(reader *r, asparse_csr *a) {
   int64_t m = r->header.m;
-  lay_out_rows(r, a->row_ptr);
+  asparse_row_counts_lay_out(r->n_pieces, m, r->row_counts, a->row_ptr);
 #pragma omp parallel for schedule(static, 1)
   for (int p = 0; p < r->n_pieces; p++)
     asparse_mtx_piece_place(&r->pieces[p], &r->header, r->row_counts + p * m, a->col_idx, a->values);
@@ -161,27 +121,52 @@ static void describe(const asparse_mtx_header *header, asparse_source *source) {
   snprintf(source->structure, sizeof source->structure, "%s", header->symmetry_name);
 }
 
-asparse_status asparse_mtx_read(const char *path, asparse_csr **out, asparse_source *source) {
+static asparse_status import(asparse_input *input, const asparse_import_options *options, asparse_csr **out,
+                             asparse_source *source) {
   asparse_status status = ASPARSE_OK;
   reader r = {0};
   asparse_csr *a = NULL;
   int64_t nnz = 0;
-  TRY(asparse_mtx_text_load(path, &r.text));
+  (void)options;
+  TRY(asparse_text_load(input, &r.text));
   TRY(asparse_mtx_header_parse(&r.text, &r.header));
   TRY(cut_pieces(&r));
   TRY(count_rows(&r));
   for (int p = 0; p < r.n_pieces; p++) nnz += r.pieces[p].n_stored;
-  TRY(asparse_mtx_budget(r.text.name, nnz * (int64_t)(sizeof *a->col_idx + sizeof(double)), "the matrix"));
+  TRY(asparse_budget_allows(r.text.name, nnz * (int64_t)(sizeof *a->col_idx + sizeof(double)), "the matrix"));
   TRY(asparse_csr_create(&a, r.header.m, r.header.k, 0, r.header.m, nnz, ASPARSE_FP64));
   TRY(place_entries(&r, a));
-  if (source) describe(&r.header, source);
+  describe(&r.header, source);
   reader_free(&r);
   TRY(asparse_csr_sort_rows(a));
-  a->nnz = asparse_csr_nnz_local(a);
   *out = a;
   a = NULL;
 cleanup:
   asparse_csr_destroy(&a);
   reader_free(&r);
+  return status;
+}
+
+/* The banner; and a name that claims it, so that a file without a banner is told what it lacks. */
+static asparse_match detect(const asparse_input *input) {
+  const char *p = input->head;
+  if (strncmp(p, "\xef\xbb\xbf", 3) == 0) p += 3; /* UTF-8 byte order mark */
+  while (p < input->head + input->head_length && (asparse_is_blank(*p) || asparse_is_line_end(*p))) p++;
+  bool matches = strncasecmp(p, "%%MatrixMarket", 14) == 0 || strncasecmp(p, "%MatrixMarket", 13) == 0 ||
+                 asparse_input_is_named(input, ".mtx") || asparse_input_is_named(input, ".mm");
+  return matches ? ASPARSE_MATCH_YES : ASPARSE_MATCH_NO;
+}
+
+const asparse_importer asparse_mtx_importer = {
+    .name = "mtx", .title = "Matrix Market", .detect = detect, .read = import};
+
+asparse_status asparse_mtx_read(const char *path, asparse_csr **a, asparse_source *source) {
+  const asparse_import_options options = {0};
+  asparse_source ignored;
+  asparse_input input;
+  asparse_status status = asparse_input_open(path, &input);
+  if (status == ASPARSE_OK) status = import(&input, &options, a, source ? source : &ignored);
+  if (status == ASPARSE_OK) (*a)->nnz = asparse_csr_nnz_local(*a);
+  asparse_input_close(&input);
   return status;
 }

@@ -3,7 +3,7 @@
 #ifndef ASPARSE_MTX_HEADER_H
 #define ASPARSE_MTX_HEADER_H
 
-#include "io/mtx_text.h"
+#include "io/text.h"
 
 typedef enum asparse_mtx_field { ASPARSE_MTX_REAL = 0, ASPARSE_MTX_INTEGER, ASPARSE_MTX_PATTERN } asparse_mtx_field;
 
@@ -26,6 +26,6 @@ typedef struct asparse_mtx_header {
 
 /* Checked: known words, sizes in range, square where it must be. Nothing is allocated by n_entries, so it need not
  * be true: whether as many follow is seen when they are counted. */
-asparse_status asparse_mtx_header_parse(const asparse_mtx_text *text, asparse_mtx_header *header);
+asparse_status asparse_mtx_header_parse(const asparse_text *text, asparse_mtx_header *header);
 
 #endif

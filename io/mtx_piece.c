@@ -29,7 +29,7 @@ __attribute__((format(printf, 3, 4), cold)) static bool fail(walk *w, const char
 }
 
 __attribute__((cold)) static bool fail_index(walk *w, const char *at, const char *what, int64_t size) {
-  asparse_mtx_quote found = asparse_mtx_quoted(at);
+  asparse_quote found = asparse_quoted(at);
   const char *p = at;
   uint64_t magnitude = 1;
   bool negative = false;
@@ -53,7 +53,7 @@ static inline bool read_index(walk *w, const char *what, int64_t size, int64_t *
 }
 
 __attribute__((cold)) static bool fail_value(walk *w, const char *at, asparse_number result) {
-  asparse_mtx_quote found = asparse_mtx_quoted(at);
+  asparse_quote found = asparse_quoted(at);
   bool integer = w->header->field == ASPARSE_MTX_INTEGER;
   if (asparse_is_line_end(*at))
     return fail(w, at, "the line ends before its value; entries without values need \"pattern\" in the banner");
@@ -89,7 +89,7 @@ static inline bool read_line_end(walk *w) {
   w->cursor = asparse_skip_blanks(w->cursor);
   if (asparse_is_line_end(*w->cursor)) return true;
   return fail(w, w->cursor, "\"%s\" follows the end of the entry; expected a line end%s",
-              asparse_mtx_quoted(w->cursor).word,
+              asparse_quoted(w->cursor).word,
               w->header->field == ASPARSE_MTX_PATTERN ? ", as the banner says \"pattern\"" : "");
 }
 

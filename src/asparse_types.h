@@ -157,6 +157,7 @@ typedef struct asparse_source {
   char value_type[16];    /* as stored: "float64", "int8", "iso[float32]", "pattern" … */
   char structure[24];     /* "general", "symmetric_lower", … as stored; the slab is always expanded */
   int64_t stored_entries; /* in the file, before expansion and summing */
+  char note[96];          /* what of the file was left out; "" when nothing was */
 } asparse_source;
 
 /* Which way a group of data, indices and indptr is compressed that does not say it itself. */

@@ -163,4 +163,5 @@ def test():
     return checks.finish(least=450)
 
 
-main(test)
+if __name__ == "__main__":
+    main(test)

@@ -1,5 +1,5 @@
 # Everything asparse links with, as targets: MPI::MPI_C, OpenMP::OpenMP_C, asparse_hdf5, asparse_zlib,
-# asparse_jansson, and where found asparse_metis, asparse_nccl, asparse_png, CUDA.
+# asparse_jansson, and where found asparse_metis, asparse_nccl, asparse_png, xz, zstd, CUDA.
 find_package(PkgConfig REQUIRED)
 find_package(MPI REQUIRED COMPONENTS C)
 find_package(OpenMP REQUIRED COMPONENTS C)
@@ -31,6 +31,19 @@ else()
     endif()
   endif()
 endif()
+
+# asparse_optional(<NAME> <pkg-config module>): PkgConfig::<NAME> and ASPARSE_HAVE_<NAME> where wanted and installed.
+macro(asparse_optional name module)
+  set(ASPARSE_HAVE_${name} 0)
+  if(ASPARSE_WITH_${name})
+    pkg_check_modules(${name} IMPORTED_TARGET ${module})
+    if(${name}_FOUND)
+      set(ASPARSE_HAVE_${name} 1)
+    endif()
+  endif()
+endmacro()
+asparse_optional(XZ liblzma)
+asparse_optional(ZSTD libzstd)
 
 set(ASPARSE_HAVE_METIS 0)
 if(ASPARSE_WITH_METIS)
@@ -77,4 +90,4 @@ if(ASPARSE_WITH_CUDA)
 endif()
 
 message(STATUS "asparse: parallel HDF5 ${ASPARSE_HDF5_PARALLEL}, METIS ${ASPARSE_HAVE_METIS}, "
-  "PNG ${ASPARSE_HAVE_PNG}, CUDA ${ASPARSE_HAVE_CUDA}, NCCL ${ASPARSE_HAVE_NCCL}")
+  "PNG ${ASPARSE_HAVE_PNG}, xz ${ASPARSE_HAVE_XZ}, zstd ${ASPARSE_HAVE_ZSTD}, CUDA ${ASPARSE_HAVE_CUDA}, NCCL ${ASPARSE_HAVE_NCCL}")

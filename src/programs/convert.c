@@ -1,5 +1,5 @@
-/* asparse_convert: a Matrix Market file, or a matrix in another program's HDF5 file, becomes an HDF5 file (Binsparse
- * CSR), which all other programs read. */
+/* asparse_convert: a matrix of another format, or in another program's HDF5 file, becomes an HDF5 file (Binsparse CSR),
+ * which all other programs read. */
 #include <getopt.h>
 #include <jansson.h>
 #include <math.h>
@@ -18,10 +18,10 @@ static const char program[] = "asparse_convert";
 
 typedef struct convert_options {
   const char *input, *output, *json;
+  asparse_import_options import;
+  asparse_read_options read; /* of HDF5 files */
   asparse_dtype precision;
-  bool own_precision; /* fp32 where the file holds it, else fp64 */
-  asparse_read_options read;
-  bool quiet, help, version;
+  bool precision_given, quiet, help, version;
 } convert_options;
 
 /* What was converted, and how fast. */
@@ -32,15 +32,24 @@ typedef struct convert_record {
 } convert_record;
 
 static const char help[] =
-    "usage: asparse_convert [options] matrix.mtx[.gz] matrix.h5\n"
-    "       asparse_convert [options] data.h5ad[::/path] matrix.h5\n"
+    "usage: asparse_convert [options] INPUT[::NAME] matrix.h5\n"
     "\n"
-    "Reads a Matrix Market file (\"-\": standard input; gzip is recognised), or an HDF5 file in any convention of the\n"
-    "README's table (several ranks share the work), and writes it as HDF5 in the Binsparse CSR layout: symmetric matrices are expanded, rows sorted, duplicates summed. The output is whole or absent.\n"
+    "Reads a matrix of another format, or in another program's HDF5 file, and writes it as HDF5 in the Binsparse CSR\n"
+    "layout: symmetric matrices are expanded, rows sorted, duplicates summed. The format is told by the content,\n"
+    "compressed files are decompressed, \"-\" is standard input. The output is whole or absent.\n"
     "\n"
-    "  --precision TYPE  fp64 or fp32: the type of the values that are written (default: fp64; HDF5: the file's own)\n"
+    "  --from FORMAT     what the input is, where its content leaves it open:\n"
+    "                      mtx    Matrix Market\n"
+    "                      metis  METIS graph\n"
+    "                      hb     Harwell-Boeing and Rutherford-Boeing\n"
+    "                      petsc  PETSc binary\n"
+    "                      mat5   MATLAB 5 (save -v6, -v7); \"file.mat::NAME\" where it holds several sparse arrays\n"
+    "                      npz    SciPy npz; \"file.npz::NAME\" where it holds several matrices\n"
+    "                      edges  edge list: \"from to [weight]\" a line\n"
+    "  --ids keep|compact  rows of an edge list: vertex numbers as they are (default), or only those that occur\n"
+    "  --precision TYPE  fp64 or fp32: the type of the values that are written (default: the file's own)\n"
     "  --transpose       take the transposed matrix of an HDF5 file (PETSc's files of MATLAB's kind)\n"
-    "  --layout HOW      csr or csc: how a group of indptr, indices, data is compressed that does not say it\n"
+    "  --layout HOW      csr or csc: how an HDF5 group of indptr, indices, data is compressed that does not say it\n"
     "  --json FILE|-     what was converted and how fast, as JSON\n"
     "  -q, --quiet       nothing on standard error but errors\n"
     "  -h, --help        this text\n"
@@ -48,14 +57,21 @@ static const char help[] =
     "\n"
     "Exit codes: 0 fine, 1 run-time failure, 2 usage, 65 bad data, 66 no input.\n";
 
-static asparse_status parse_precision(const char *text, convert_options *o) {
+static asparse_status parse_precision(const char *text, asparse_dtype *precision) {
   static const option_choice choices[] = {{"fp64", ASPARSE_FP64}, {"fp32", ASPARSE_FP32}, {NULL, 0}};
   int choice = 0;
   if (strcmp(text, "bf16") == 0)
     return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--precision bf16 is for computing; a file holds fp64 or fp32");
   PASS(option_choose("--precision", text, choices, &choice));
-  o->precision = (asparse_dtype)choice;
-  o->own_precision = false;
+  *precision = (asparse_dtype)choice;
+  return ASPARSE_OK;
+}
+
+static asparse_status parse_ids(const char *text, asparse_ids *ids) {
+  static const option_choice choices[] = {{"keep", ASPARSE_IDS_KEEP}, {"compact", ASPARSE_IDS_COMPACT}, {NULL, 0}};
+  int choice = 0;
+  PASS(option_choose("--ids", text, choices, &choice));
+  *ids = (asparse_ids)choice;
   return ASPARSE_OK;
 }
 
@@ -78,8 +94,10 @@ static asparse_status parse_operands(int argc, char **argv, convert_options *o) 
 }
 
 static asparse_status parse_options(int argc, char **argv, convert_options *o) {
-  enum { PRECISION = 256, JSON, VERSION };
+  enum { PRECISION = 256, FROM, IDS, JSON, VERSION };
   static const struct option table[] = {{"precision", required_argument, NULL, PRECISION},
+                                        {"from", required_argument, NULL, FROM},
+                                        {"ids", required_argument, NULL, IDS},
                                         {"json", required_argument, NULL, JSON},
                                         OPTION_READ_TABLE,
                                         {"quiet", no_argument, NULL, 'q'},
@@ -87,12 +105,17 @@ static asparse_status parse_options(int argc, char **argv, convert_options *o) {
                                         {"version", no_argument, NULL, VERSION},
                                         {NULL, 0, NULL, 0}};
   int option;
-  *o = (convert_options){.precision = ASPARSE_FP64, .own_precision = true};
+  *o = (convert_options){.precision = ASPARSE_FP64};
   opterr = 0;
   optind = 1;
   while ((option = getopt_long(argc, argv, ":qh", table, NULL)) != -1) {
     switch (option) {
-    case PRECISION: PASS(parse_precision(optarg, o)); break;
+    case PRECISION:
+      PASS(parse_precision(optarg, &o->precision));
+      o->precision_given = true;
+      break;
+    case FROM: o->import.from = optarg; break;
+    case IDS: PASS(parse_ids(optarg, &o->import.ids)); break;
     case JSON: o->json = optarg; break;
     case OPTION_TRANSPOSE:
     case OPTION_LAYOUT: PASS(option_read(option, optarg, &o->read)); break;
@@ -102,12 +125,13 @@ static asparse_status parse_options(int argc, char **argv, convert_options *o) {
     default: return option_unknown(argv, option);
     }
   }
+  PASS(asparse_import_check(&o->import));
   return parse_operands(argc, argv, o);
 }
 
 /* Rounds the values; one that would become infinite is an error. */
 static asparse_status round_values(const convert_options *o, asparse_csr *a) {
-  if (o->precision == a->dtype || o->precision == ASPARSE_FP64) return asparse_csr_convert(a, o->precision);
+  if (o->precision == ASPARSE_FP64 || a->dtype == ASPARSE_FP32) return asparse_csr_convert(a, o->precision);
   const double *values = a->values;
   int64_t n_beyond = 0, nnz = asparse_csr_nnz_local(a);
 #pragma omp parallel for reduction(+ : n_beyond)
@@ -118,54 +142,36 @@ static asparse_status round_values(const convert_options *o, asparse_csr *a) {
   return asparse_csr_convert(a, o->precision);
 }
 
-/* Every rank reads its rows. Collective. */
-static asparse_status read_hdf5(asparse_comm *comm, const convert_options *o, asparse_csr **a, asparse_source *source) {
-  PASS(asparse_csr_read_with(comm, o->input, &o->read, a, source));
-  return asparse_comm_agree(comm, o->own_precision ? ASPARSE_OK : round_values(o, *a));
-}
-
-/* Rank 0 reads everything; the other ranks hold no rows. Collective. */
-static asparse_status read_mtx(asparse_comm *comm, const convert_options *o, asparse_csr **a, asparse_source *source) {
+/* Own type of the file where no precision is asked for. Collective. */
+static asparse_status read_matrix(asparse_comm *comm, const convert_options *o, asparse_csr **a,
+                                  convert_record *record) {
   asparse_status status = ASPARSE_OK;
-  int64_t shape[3] = {0}; /* m, k, nnz */
-  if (o->read.transpose || o->read.compression != ASPARSE_COMPRESSION_UNSAID)
-    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--transpose and --layout are for HDF5 files, which %s is not", o->input);
-  if (comm->rank == 0) {
-    status = asparse_mtx_read(o->input, a, source);
-    if (status == ASPARSE_OK) status = round_values(o, *a);
-    if (status == ASPARSE_OK) memcpy(shape, (int64_t[]){(*a)->m, (*a)->k, (*a)->nnz}, sizeof shape);
-  }
-  PASS(asparse_comm_agree(comm, status));
-  PASS(asparse_comm_sum(comm, shape, 3));
-  if (comm->rank > 0) status = asparse_csr_create(a, shape[0], shape[1], shape[0], 0, 0, o->precision);
-  PASS(asparse_comm_agree(comm, status));
-  (*a)->nnz = shape[2];
-  return ASPARSE_OK;
-}
-
-/* Collective. */
-static asparse_status read_matrix(asparse_comm *comm, const convert_options *o, asparse_csr **a, convert_record *r) {
   int64_t is_hdf5 = comm->rank == 0 && asparse_path_is_hdf5(o->input);
   PASS(asparse_comm_max(comm, &is_hdf5, 1));
-  PASS(is_hdf5 ? read_hdf5(comm, o, a, &r->source) : read_mtx(comm, o, a, &r->source));
+  if (is_hdf5) PASS(asparse_csr_read_with(comm, o->input, &o->read, a, &record->source));
+  else if (o->read.transpose || o->read.compression != ASPARSE_COMPRESSION_UNSAID)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--transpose and --layout are for HDF5 files, which %s is not", o->input);
+  else PASS(asparse_import(comm, o->input, &o->import, a, &record->source));
+  if (o->precision_given) status = round_values(o, *a);
+  PASS(asparse_comm_agree(comm, status));
   int64_t counts[2] = {(*a)->n_duplicates, (*a)->n_inexact};
   PASS(asparse_comm_sum(comm, counts, 2));
-  r->n_duplicates = counts[0];
-  r->n_inexact = counts[1];
+  record->n_duplicates = counts[0];
+  record->n_inexact = counts[1];
   return ASPARSE_OK;
 }
 
 /* Values of a pattern are all 1, unless duplicates were summed. */
-static const char *stored_value_type(const asparse_csr *a, const asparse_source *source) {
-  if (strcmp(source->value_type, "pattern") == 0 && a->n_duplicates == 0) return "pattern";
+static const char *stored_value_type(const convert_record *r) {
+  if (strcmp(r->source.value_type, "pattern") == 0 && r->n_duplicates == 0) return "pattern";
   return NULL;
 }
 
 static asparse_status write_matrix(asparse_comm *comm, const convert_options *o, const asparse_csr *a,
-                                   const asparse_source *source, const char *command) {
+                                   const convert_record *record, const char *command) {
   const asparse_provenance provenance = {
       .program = "asparse_convert " ASPARSE_VERSION, .source = o->input, .options = command};
-  return asparse_csr_write(comm, o->output, a, stored_value_type(a, source), &provenance);
+  return asparse_csr_write(comm, o->output, a, stored_value_type(record), &provenance);
 }
 
 static int64_t file_bytes(const char *path) {
@@ -176,14 +182,15 @@ static int64_t file_bytes(const char *path) {
 static asparse_status write_json(const convert_options *o, const asparse_csr *a, const convert_record *r) {
   const int64_t input_bytes = file_bytes(o->input), output_bytes = file_bytes(o->output);
   json_t *record = json_pack(
-      "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f}", "program",
-      program, "version", ASPARSE_VERSION, "input", o->input, "output", o->output, "rows", (json_int_t)a->m, "columns",
-      (json_int_t)a->k, "stored_entries", (json_int_t)r->source.stored_entries, "nnz", (json_int_t)a->nnz, "duplicates",
-      (json_int_t)r->n_duplicates, "inexact_values", (json_int_t)r->n_inexact, "symmetry", r->source.structure,
-      "value_type", r->source.value_type, "precision", asparse_dtype_name(a->dtype), "input_bytes",
-      (json_int_t)input_bytes, "output_bytes", (json_int_t)output_bytes, "read_seconds", r->read_seconds,
-      "write_seconds", r->write_seconds, "read_mb_per_second", 1e-6 * (double)input_bytes / r->read_seconds,
-      "write_mb_per_second", 1e-6 * (double)output_bytes / r->write_seconds);
+      "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f}",
+      "program", program, "version", ASPARSE_VERSION, "input", o->input, "output", o->output, "format",
+      r->source.format, "note", r->source.note, "rows", (json_int_t)a->m, "columns", (json_int_t)a->k, "stored_entries",
+      (json_int_t)r->source.stored_entries, "nnz", (json_int_t)a->nnz, "duplicates", (json_int_t)r->n_duplicates,
+      "inexact_values", (json_int_t)r->n_inexact, "symmetry", r->source.structure, "value_type", r->source.value_type,
+      "precision", asparse_dtype_name(a->dtype), "input_bytes", (json_int_t)input_bytes, "output_bytes",
+      (json_int_t)output_bytes, "read_seconds", r->read_seconds, "write_seconds", r->write_seconds,
+      "read_mb_per_second", 1e-6 * (double)input_bytes / r->read_seconds, "write_mb_per_second",
+      1e-6 * (double)output_bytes / r->write_seconds);
   const bool to_stdout = strcmp(o->json, "-") == 0;
   FILE *file = !record ? NULL : to_stdout ? stdout : fopen(o->json, "w");
   bool written = file && json_dumpf(record, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
@@ -193,9 +200,10 @@ static asparse_status write_json(const convert_options *o, const asparse_csr *a,
 }
 
 static void print_summary(const convert_options *o, const asparse_csr *a, const convert_record *r) {
-  fprintf(stderr, "%s: %s, %lld × %lld, %lld entries (%s, %s), read in %.2f s, written to %s in %.2f s\n", program,
-          o->input, (long long)a->m, (long long)a->k, (long long)a->nnz, r->source.value_type, r->source.structure,
-          r->read_seconds, o->output, r->write_seconds);
+  fprintf(stderr, "%s: %s, %s, %lld × %lld, %lld entries (%s, %s), read in %.2f s, written to %s in %.2f s\n", program,
+          o->input, r->source.format, (long long)a->m, (long long)a->k, (long long)a->nnz, r->source.value_type,
+          r->source.structure, r->read_seconds, o->output, r->write_seconds);
+  if (r->source.note[0]) fprintf(stderr, "%s: %s\n", program, r->source.note);
   if (r->n_duplicates > 0)
     fprintf(stderr, "%s: %lld duplicate entries were summed\n", program, (long long)r->n_duplicates);
   if (r->n_inexact > 0)
@@ -233,7 +241,7 @@ int main(int argc, char **argv) {
   TRY(read_matrix(comm, &options, &a, &record));
   double read = asparse_seconds();
   if (!options.quiet) asparse_program_progress(comm, "writing");
-  TRY(write_matrix(comm, &options, a, &record.source, command));
+  TRY(write_matrix(comm, &options, a, &record, command));
   record.read_seconds = read - start;
   record.write_seconds = asparse_seconds() - read;
   asparse_program_progress(comm, NULL);

@@ -1,4 +1,4 @@
-#include "io/mtx_number.h"
+#include "io/number.h"
 
 #include <float.h>
 #include <locale.h>

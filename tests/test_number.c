@@ -1,7 +1,7 @@
 /* Decimal numbers: rounded as strtod rounds them, whatever path they take. */
 #include "mtx_fixture.h"
 
-#include "io/mtx_number.h"
+#include "io/number.h"
 
 static void check_number(const char *text) {
   char line[128];

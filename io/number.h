@@ -2,8 +2,8 @@
  *
  * The text must go on until a line end: scanning stops there. A number is whole only when a blank or
  * a line end follows it, so "1.5x" is no number. */
-#ifndef ASPARSE_MTX_NUMBER_H
-#define ASPARSE_MTX_NUMBER_H
+#ifndef ASPARSE_NUMBER_H
+#define ASPARSE_NUMBER_H
 
 #include "asparse_types.h"
 
