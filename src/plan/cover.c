@@ -103,7 +103,7 @@ void asparse_cover_destroy(asparse_cover **cover) {
   asparse_cover *c = *cover;
   factor_free(c->engine, &c->partial);
   factor_free(c->engine, &c->add);
-  c->engine->backend->release(c->partial_rows);
+  if (c->partial_rows) c->engine->backend->release(c->partial_rows);
   asparse_halo_destroy(&c->halo);
   asparse_comm_destroy(&c->comm);
   asparse_local_csr_destroy(&c->ones);
