@@ -1,6 +1,7 @@
 /* Volumes of every exchange against brute force with dense sets, for any partition on any number of ranks; and against
  * what a plan moves. */
 #include "asparse_config.h"
+#include "plan/grid.h"
 #include "plan/plan.h"
 #include "plan/volumes.h"
 #include "slabs.h"
@@ -156,7 +157,7 @@ typedef struct grid {
 
 static bool in(int64_t x, int64_t begin, int64_t end) { return x >= begin && x < end; }
 static bool in_block(const grid *g, int j, int64_t column) {
-  return in(column, asparse_volumes_block_start(g->n, g->pn, j), asparse_volumes_block_start(g->n, g->pn, j + 1));
+  return in(column, asparse_grid_column_start(g->n, g->pn, j), asparse_grid_column_start(g->n, g->pn, j + 1));
 }
 /* Is a row (of B or C) in the slice of rank (i, j)? */
 static bool in_slice(const grid *g, const int64_t *starts, int i, int j, int64_t row) {
@@ -249,11 +250,11 @@ static void blocks_are_aligned(void **unused) {
   (void)unused;
   for (int64_t n = 0; n <= 200; n++) {
     for (int blocks = 1; blocks <= 20; blocks++) {
-      assert_int_equal(asparse_volumes_block_start(n, blocks, 0), 0);
-      assert_int_equal(asparse_volumes_block_start(n, blocks, blocks), n);
+      assert_int_equal(asparse_grid_column_start(n, blocks, 0), 0);
+      assert_int_equal(asparse_grid_column_start(n, blocks, blocks), n);
       for (int j = 1; j < blocks; j++) {
-        const int64_t start = asparse_volumes_block_start(n, blocks, j);
-        assert_true(start >= asparse_volumes_block_start(n, blocks, j - 1) + (n >= blocks));
+        const int64_t start = asparse_grid_column_start(n, blocks, j);
+        assert_true(start >= asparse_grid_column_start(n, blocks, j - 1) + (n >= blocks));
         assert_true(n < 8 * blocks || start % 8 == 0);
       }
     }

@@ -1,5 +1,7 @@
 #include "plan/mode_choice.h"
 
+#include "plan/grid.h"
+
 #include <math.h>
 
 asparse_link asparse_link_default(asparse_link_kind kind) {
@@ -59,7 +61,7 @@ static void predict(asparse_mode_candidate *c, const asparse_mode_compute *compu
     double all = 0;
     for (int j = 0; j < c->pn; j++) {
       const int64_t width =
-          asparse_volumes_block_start(shape->n, c->pn, j + 1) - asparse_volumes_block_start(shape->n, c->pn, j);
+          asparse_grid_column_start(shape->n, c->pn, j + 1) - asparse_grid_column_start(shape->n, c->pn, j);
       const asparse_volume v = asparse_volumes_rank(volumes, c->mode, c->pn, shape, i, j);
       if (width != last_width) all = asparse_mode_part_seconds(volumes, compute, i, width);
       last_width = width;

@@ -1,11 +1,11 @@
 #include "plan/volumes.h"
 
+#include "plan/grid.h"
+
 #include <string.h>
 
 #include "plan/cover_volume.h"
 #include "plan/rows.h"
-
-enum { BLOCK_COLUMNS = 8 };
 
 const char *asparse_mode_name(asparse_mode mode) {
   static const char *const names[] = {"replicate", "rows", "columns", "grid", "cover"};
@@ -115,13 +115,6 @@ void asparse_volumes_destroy(asparse_volumes **volumes) {
 
 /* ---- volumes of ranks ------------------------------------------------------------------------ */
 
-int64_t asparse_volumes_block_start(int64_t n, int blocks, int j) {
-  const int64_t units = n / BLOCK_COLUMNS + (n % BLOCK_COLUMNS != 0);
-  if (units < blocks) return asparse_even_start(n, blocks, j);
-  const int64_t start = BLOCK_COLUMNS * asparse_even_start(units, blocks, j);
-  return start < n ? start : n;
-}
-
 /* B to blocks: the rank has its slice of the part's rows in all columns and receives the others' rows in its own. C
  * back: it has all rows in its columns and receives its slice in the others'. */
 static void add_layout(const asparse_part_volume *part, int pn, const asparse_volume_shape *shape, int64_t width, int j,
@@ -137,7 +130,7 @@ static void add_layout(const asparse_part_volume *part, int pn, const asparse_vo
 asparse_volume asparse_volumes_rank(const asparse_volumes *volumes, asparse_mode mode, int pn,
                                     const asparse_volume_shape *shape, int i, int j) {
   const asparse_part_volume *part = &volumes->part[i];
-  const int64_t width = asparse_volumes_block_start(shape->n, pn, j + 1) - asparse_volumes_block_start(shape->n, pn, j);
+  const int64_t width = asparse_grid_column_start(shape->n, pn, j + 1) - asparse_grid_column_start(shape->n, pn, j);
   asparse_volume v = {.rows = part->received, .messages = part->sources};
   int64_t sent = part->sent;
   if (mode == ASPARSE_MODE_REPLICATE) {

@@ -61,9 +61,6 @@ typedef struct asparse_volume {
   int64_t layout_bytes, layout_messages;
 } asparse_volume;
 
-/* First column of block j when n columns are cut into blocks: multiples of 8 where every block gets that many. Pure. */
-int64_t asparse_volumes_block_start(int64_t n, int blocks, int j);
-
 /* Pure. What rank (i, j) of the grid volumes->parts × pn does in that mode. */
 asparse_volume asparse_volumes_rank(const asparse_volumes *volumes, asparse_mode mode, int pn,
                                     const asparse_volume_shape *shape, int i, int j);
