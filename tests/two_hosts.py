@@ -37,6 +37,12 @@ def make_hosts():
     ]) and subprocess.run([*inside(0), "true"]).returncode == 0
 
 
+def give_up_soon():
+    """Each host's kernel drops a line after some 3 s without an answer, not after 15 minutes."""
+    return all(subprocess.run(["ip", "netns", "exec", name, "sysctl", "-qw", "net.ipv4.tcp_retries2=3"],
+                              capture_output=True).returncode == 0 for name in NAMES)
+
+
 def remove_hosts():
     for name in NAMES:
         ip("netns", "del", name)
@@ -63,7 +69,7 @@ def solve(folder, *arguments, ranks=4, fault=None):
         command += ["-x", f"ASPARSE_FAULT={fault}"]
     command += [BIN / "asparse_solve", folder / "a.h5", "--cols", 16, *arguments]
     start = time.monotonic()
-    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=60,
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=120,
                             errors="replace")
     return result, time.monotonic() - start
 
@@ -101,18 +107,35 @@ def multiply(checks, folder):
                     f"{exchange}: C differs between one host and two")
 
 
+def received():
+    """Bytes the first host has received from the other."""
+    show = subprocess.run(["ip", "-n", NAMES[0], "-s", "-j", "link", "show", NAMES[0]], capture_output=True, text=True)
+    return json.loads(show.stdout)[0]["stats64"]["rx"]["bytes"]
+
+
+def cut_line(cut):
+    """Once multiplications have moved more than starting the job does; cut: receives the time."""
+    before, end = received(), time.monotonic() + 60
+    while received() < before + 2e6 and time.monotonic() < end:
+        time.sleep(0.1)
+    ip("-n", NAMES[0], "link", "set", NAMES[0], "down")
+    cut.append(time.monotonic())
+
+
 def failures(checks, folder):
     """A rank of the other host is killed, hangs; the line between them is cut."""
     for fault in ("kill:3:multiplying", "kill:2:reading", "hang:3:exchange"):
         result, took = solve(folder, "-q", "--repeat", 50, "--timeout", 2, fault=fault)
-        checks.that(result.returncode != OK and took < 15, f"{fault}: {took:.1f} s, {said(result)}")
+        checks.that(result.returncode != OK and took < 40, f"{fault}: {took:.1f} s, {said(result)}")
         checks.that("signal 9" in result.stderr or "waited 2 s" in result.stderr, f"{fault}: {said(result)}")
         checks.that(not left_over(folder), f"{fault}: processes are left")
-    cut = threading.Timer(3, ip, ("-n", NAMES[0], "link", "set", NAMES[0], "down"))
-    cut.start()
-    result, took = solve(folder, "-q", "--repeat", 1000000, "--timeout", 3)
-    cut.join()
-    checks.that(result.returncode != OK and took < 25, f"cut: {took:.1f} s, {said(result)}")
+    cut = []
+    cutter = threading.Thread(target=cut_line, args=(cut,))
+    cutter.start()
+    result, _ = solve(folder, "-q", "--repeat", 1000000, "--timeout", 3)
+    took = time.monotonic() - cut[0] if cut else 0
+    cutter.join()
+    checks.that(result.returncode != OK and 0 < took < 40, f"cut: {took:.1f} s, {said(result)}")
     checks.that("waited 3 s for" in result.stderr, f"cut: {said(result)}")
     checks.that(not left_over(folder), "cut: processes are left")
 
@@ -121,7 +144,7 @@ def test():
     checks = Checks()
     with Folder() as folder:
         try:
-            if not make_hosts():
+            if not (make_hosts() and give_up_soon()):
                 print("skipped: network namespaces cannot be made here")
                 sys.exit(SKIPPED)
             write_agent(folder)
