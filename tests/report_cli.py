@@ -18,7 +18,7 @@ def matrix():
 
 def check_json(checks, path):
     for ranks in (1, 3):
-        result = run("asparse_solve", path, "--json", "-", "--repeat", 4, "--cols", 9, ranks=ranks)
+        result = run("asparse_solve", path, "--json", "-", "--repeat", 4, "--cols", 9, "--exchange", "rows", ranks=ranks)
         checks.that(result.returncode == OK, said(result))
         record = json.loads(result.stdout)  # nothing but the JSON on standard output
         checks.that(record["schema"] == 1 and record["ranks"] == ranks, f"{record['schema']}, {record['ranks']}")

@@ -43,7 +43,7 @@ typedef struct choice {
   asparse_part_volume one[1], four[4], sixteen[16];
   asparse_volumes volumes[3];
   asparse_mode_candidate candidates[5]; /* of 16 ranks */
-  asparse_mode best;
+  asparse_exchange_mode best;
 } choice;
 
 static void choose(choice *c, int64_t received, int64_t cover, double own, asparse_link link, bool row_operands) {
@@ -52,11 +52,11 @@ static void choose(choice *c, int64_t received, int64_t cover, double own, aspar
   c->volumes[0] = equal_parts(1, 0, 0, 1, c->one);
   c->volumes[1] = equal_parts(4, received, cover, own, c->four);
   c->volumes[2] = equal_parts(16, received, cover, own, c->sixteen);
-  const asparse_mode_candidate all[5] = {{.mode = ASPARSE_MODE_REPLICATE, .volumes = &c->volumes[2], .pn = 1},
-                                         {.mode = ASPARSE_MODE_ROWS, .volumes = &c->volumes[2], .pn = 1},
-                                         {.mode = ASPARSE_MODE_COLUMNS, .volumes = &c->volumes[0], .pn = 16},
-                                         {.mode = ASPARSE_MODE_GRID, .volumes = &c->volumes[1], .pn = 4},
-                                         {.mode = ASPARSE_MODE_COVER, .volumes = &c->volumes[2], .pn = 1}};
+  const asparse_mode_candidate all[5] = {{.mode = ASPARSE_EXCHANGE_REPLICATE, .volumes = &c->volumes[2], .pn = 1},
+                                         {.mode = ASPARSE_EXCHANGE_ROWS, .volumes = &c->volumes[2], .pn = 1},
+                                         {.mode = ASPARSE_EXCHANGE_COLUMNS, .volumes = &c->volumes[0], .pn = 16},
+                                         {.mode = ASPARSE_EXCHANGE_GRID, .volumes = &c->volumes[1], .pn = 4},
+                                         {.mode = ASPARSE_EXCHANGE_COVER, .volumes = &c->volumes[2], .pn = 1}};
   memcpy(c->candidates, all, sizeof all);
   c->best = c->candidates[asparse_mode_choose(c->candidates, 5, &compute, &link, &shape, row_operands)].mode;
 }
@@ -104,7 +104,7 @@ static void slowest_rank_decides(void **unused) {
   part[2].sent = 50000;
   part[1].received = 20000;
   part[3].nnz *= 2;
-  asparse_mode_candidate rows = {.mode = ASPARSE_MODE_ROWS, .volumes = &volumes, .pn = 1};
+  asparse_mode_candidate rows = {.mode = ASPARSE_EXCHANGE_ROWS, .volumes = &volumes, .pn = 1};
   assert_int_equal(asparse_mode_choose(&rows, 1, &compute, &link, &shape, true), 0);
   assert_near(rows.exchange_seconds, 50000 * 128 * 8 / 1e9);
   assert_near(rows.compute_seconds, asparse_mode_part_seconds(&volumes, &compute, 3, 128));
@@ -117,13 +117,13 @@ static void choices(void **unused) {
   const asparse_link slow = {1e-6, 1e9}, far = {1e-2, 1e12};
   choice c;
   choose(&c, 10, 10, 0.9, slow, true); /* a mesh: few rows, and covers save nothing */
-  assert_int_equal(c.best, ASPARSE_MODE_ROWS);
+  assert_int_equal(c.best, ASPARSE_EXCHANGE_ROWS);
   choose(&c, 3000, 300, 0.1, slow, true); /* power law: covers save much */
-  assert_int_equal(c.best, ASPARSE_MODE_COVER);
+  assert_int_equal(c.best, ASPARSE_EXCHANGE_COVER);
   choose(&c, 4096, 4096, 0.06, slow, true); /* all of B is needed everywhere: a sixteenth of the columns is less */
-  assert_int_equal(c.best, ASPARSE_MODE_COLUMNS);
+  assert_int_equal(c.best, ASPARSE_EXCHANGE_COLUMNS);
   choose(&c, 10, 10, 0.9, far, false); /* messages cost more than anything: none where operands lie as planned */
-  assert_int_equal(c.best, ASPARSE_MODE_COLUMNS);
+  assert_int_equal(c.best, ASPARSE_EXCHANGE_COLUMNS);
   const asparse_profile whole = whole_profile();
   const asparse_mode_compute compute = {&whole, &rates};
   choose(&c, 3000, 2980, 0.1, slow, true); /* what covers save is not worth them */

@@ -166,11 +166,11 @@ static bool in_slice(const grid *g, const int64_t *starts, int i, int j, int64_t
 }
 
 /* Element by element: what rank (i, j) lacks, and from how many ranks it comes. */
-static asparse_volume rank_by_force(const grid *g, asparse_mode mode, const asparse_volume_shape *shape, int i, int j) {
+static asparse_volume rank_by_force(const grid *g, asparse_exchange_mode mode, const asparse_volume_shape *shape, int i, int j) {
   asparse_volume v = {0};
   uint32_t used = 0;
   for (int64_t r = g->p->row_starts[i]; r < g->p->row_starts[i + 1]; r++) used |= g->a->rows[r];
-  if (mode == ASPARSE_MODE_REPLICATE) used = UINT32_MAX;
+  if (mode == ASPARSE_EXCHANGE_REPLICATE) used = UINT32_MAX;
   for (int s = 0; s < g->p->parts; s++) { /* from rank (s, j) */
     int64_t elements = 0;
     for (int64_t b = g->p->col_starts[s]; s != i && b < g->p->col_starts[s + 1]; b++) {
@@ -196,7 +196,7 @@ static asparse_volume rank_by_force(const grid *g, asparse_mode mode, const aspa
   return v;
 }
 
-static void check_grid(const grid *g, const asparse_volumes *v, asparse_mode mode) {
+static void check_grid(const grid *g, const asparse_volumes *v, asparse_exchange_mode mode) {
   const asparse_volume_shape shape = {g->n, 2, 4};
   asparse_volume largest, total, most = {0}, sum = {0};
   for (int i = 0; i < g->p->parts; i++) {
@@ -234,9 +234,9 @@ static void ranks_of_grids(void **unused) {
       assert_int_equal(asparse_volumes_count(test_comm, slab, p, 2, &v), ASPARSE_OK);
       for (int pn = 1; pn <= 5; pn++) {
         const grid g = {&a, p, pn, widths[trial % 4]};
-        check_grid(&g, v, pm == 1 ? ASPARSE_MODE_COLUMNS : ASPARSE_MODE_GRID);
-        if (pn == 1) check_grid(&g, v, ASPARSE_MODE_ROWS);
-        if (pn == 1) check_grid(&g, v, ASPARSE_MODE_REPLICATE);
+        check_grid(&g, v, pm == 1 ? ASPARSE_EXCHANGE_COLUMNS : ASPARSE_EXCHANGE_GRID);
+        if (pn == 1) check_grid(&g, v, ASPARSE_EXCHANGE_ROWS);
+        if (pn == 1) check_grid(&g, v, ASPARSE_EXCHANGE_REPLICATE);
       }
       asparse_volumes_destroy(&v);
       asparse_partition_destroy(&p);
@@ -278,7 +278,7 @@ static void check_plan(const asparse_csr *whole, uint64_t *seed, asparse_partiti
   assert_int_equal(asparse_matrix_create(test_comm, &slab, &options, N, &a), ASPARSE_OK);
   const int size = (int)asparse_dtype_size(dtype);
   const asparse_volume_shape shape = {N, size, size};
-  static const asparse_mode modes[] = {ASPARSE_MODE_REPLICATE, ASPARSE_MODE_ROWS};
+  static const asparse_exchange_mode modes[] = {ASPARSE_EXCHANGE_REPLICATE, ASPARSE_EXCHANGE_ROWS};
   static const asparse_exchange_mode exchanges[] = {ASPARSE_EXCHANGE_REPLICATE, ASPARSE_EXCHANGE_ROWS};
   for (int i = 0; i < 2; i++) {
     asparse_plan *plan = NULL;

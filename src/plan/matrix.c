@@ -173,11 +173,13 @@ asparse_status asparse_matrix_create(asparse_comm *comm, asparse_csr **slab, con
   asparse_partition *partition = NULL;
   double start = asparse_seconds();
   TRY(asparse_comm_agree(comm, matrix_start(comm, &a)));
-  TRY(asparse_grid_create(comm, options, &a->grid));
   TRY(asparse_matrix_hash(comm, *slab, &a->hash));
   if (!options->own_precision) TRY(asparse_comm_agree(comm, asparse_csr_convert(*slab, options->precision)));
+  TRY(asparse_planner_plan(comm, *slab, options, n, &a->planning));
+  const asparse_options placed = asparse_planned_options(options, &a->planning);
+  TRY(asparse_grid_create(comm, &placed, &a->grid));
   TRY(asparse_matrix_partition(comm, *slab, options->partition, n, a->grid.rows, &partition));
-  a->partition_seconds = asparse_seconds() - start;
+  a->partition_seconds = asparse_seconds() - start - a->planning.seconds;
 
   start = asparse_seconds();
   TRY(asparse_matrix_part(comm, *slab, partition, a->grid.column_comm->rank, true, &a->part));

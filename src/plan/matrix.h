@@ -6,10 +6,12 @@
 #include "io/io.h"
 #include "partition/partition.h"
 #include "plan/grid.h"
+#include "plan/planner.h"
 
 struct asparse_matrix {
   asparse_comm *comm; /* borrowed */
   asparse_grid grid;
+  asparse_planning planning; /* how B will be exchanged, where that was left open */
   int64_t m, k, nnz; /* global */
   asparse_dtype dtype;
   asparse_partition_method method;

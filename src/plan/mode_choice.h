@@ -27,7 +27,7 @@ typedef struct asparse_mode_compute {
 
 /* One way for p = volumes->parts · pn ranks, and what it would cost. */
 typedef struct asparse_mode_candidate {
-  asparse_mode mode;
+  asparse_exchange_mode mode;
   const asparse_volumes *volumes; /* borrowed; pm = its parts */
   int pn;
   double predicted_seconds; /* of one multiplication */

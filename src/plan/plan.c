@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/dense.h"
 #include "plan/choice.h"
-#include "plan/transport.h"
+#include "plan/engines.h"
 
 /* Pieces of the local part between which MPI is given a chance to advance. */
 enum { PROGRESS_PIECES = 16 };
@@ -14,9 +14,10 @@ static const double REPLICATE_FROM = 0.8;
 
 asparse_options asparse_options_default(void) { return (asparse_options){.own_precision = true, .keep_csr = true}; }
 
-static asparse_status choose_exchange(asparse_plan *plan, asparse_exchange_mode wanted) {
+static asparse_status choose_exchange(asparse_plan *plan, const asparse_options *options) {
   asparse_status status = ASPARSE_OK;
   const asparse_matrix *a = plan->matrix;
+  asparse_exchange_mode wanted = asparse_planned_options(options, &a->planning).exchange;
   int64_t rows[2] = {a->part.n_halo, a->k - a->part.k_local}; /* needed, all */
   TRY(asparse_comm_sum(a->comm, rows, 2));
   if (wanted == ASPARSE_EXCHANGE_COLUMNS || wanted == ASPARSE_EXCHANGE_GRID) wanted = ASPARSE_EXCHANGE_AUTO;
@@ -140,7 +141,8 @@ static asparse_status build_shards(asparse_plan *plan, const asparse_options *op
   if (status == ASPARSE_OK && asparse_shard_nnz(plan->offd_shard) > 0)
     status = prepare(plan, plan->offd_shard, offd.kernel, &plan->offd_operator);
   TRY(asparse_comm_agree(comm, status));
-  plan->stats.predicted_seconds = diag.predicted_seconds + offd.predicted_seconds;
+  plan->own_seconds = diag.predicted_seconds;
+  plan->rest_seconds = offd.predicted_seconds;
   plan->stats.least_seconds = diag.least_seconds + (plan->offd_operator.shard ? offd.least_seconds : 0);
   plan->stats.kernel = diag.kernel ? diag.kernel : asparse_format_name(plan->diag_shard->format);
   plan->stats.offd_kernel = offd.kernel ? offd.kernel : asparse_format_name(plan->offd_shard->format);
@@ -185,25 +187,6 @@ static asparse_status plan_start(asparse_matrix *a, const asparse_options *optio
   plan->c_dtype = options->bf16_result ? ASPARSE_BF16 : asparse_dtype_result(a->dtype);
   TRY_THAT(!options->bf16_result || a->dtype == ASPARSE_BF16, ASPARSE_ERR_USAGE,
            "C in bf16 goes with A and B in bf16; these are %s", asparse_dtype_name(a->dtype));
-cleanup:
-  return status;
-}
-
-/* One engine a rank, all of one kind: with auto, GPUs only where every rank has one. Collective. */
-static asparse_status open_engine(asparse_plan *plan, const asparse_options *options) {
-  asparse_status status = ASPARSE_OK;
-  asparse_comm *comm = plan->matrix->comm;
-  const asparse_backend_kind wanted = options->reproducible ? ASPARSE_BACKEND_HOST : options->backend;
-  TRY(asparse_comm_agree(comm, asparse_engine_open(wanted, comm->node_rank, &plan->engine)));
-  int64_t on_device = plan->engine->backend->space == ASPARSE_SPACE_DEVICE, everywhere = on_device;
-  TRY(asparse_comm_min(comm, &everywhere, 1));
-  if (everywhere != on_device) {
-    asparse_engine_close(&plan->engine);
-    status = asparse_engine_open(ASPARSE_BACKEND_HOST, 0, &plan->engine);
-  }
-  TRY(asparse_comm_agree(comm, status));
-  TRY(asparse_transport_open(comm, plan->engine, options->comm));
-  plan->matrix->grid.column_comm->kind = comm->kind;
 cleanup:
   return status;
 }
@@ -276,8 +259,9 @@ asparse_status asparse_plan_create(asparse_matrix *a, const asparse_options *opt
   asparse_plan *plan = NULL;
   double start = asparse_seconds();
   TRY(asparse_comm_agree(a->comm, plan_start(a, options, n, &plan)));
-  TRY(open_engine(plan, options));
-  TRY(choose_exchange(plan, options->exchange));
+  TRY(asparse_engines_open(a->comm, options, &plan->engine));
+  a->grid.column_comm->kind = a->comm->kind;
+  TRY(choose_exchange(plan, options));
   if (plan->exchange == ASPARSE_EXCHANGE_COVER)
     TRY(asparse_cover_create(a, plan->engine, options, plan->n, widest_block(plan), &plan->cover));
   status = number_offd(plan);
@@ -290,6 +274,7 @@ asparse_status asparse_plan_create(asparse_matrix *a, const asparse_options *opt
   plan->chunk_units = asparse_shard_units(plan->diag_shard) / (in_pieces ? PROGRESS_PIECES : 1) + 1;
   TRY(asparse_comm_agree(a->comm, plan->engine->backend->wait(plan->engine)));
   fill_stats(plan);
+  TRY(asparse_plan_predict(plan));
   if (!options->keep_csr) drop_csr(plan);
   plan->stats.build_seconds = asparse_seconds() - start;
   *out = plan;

@@ -29,6 +29,7 @@ struct asparse_plan {
   asparse_layout *b_layout, *c_layout;
   asparse_dense *b_block, *c_block;
   int64_t chunk_units; /* units of diag computed between two looks at the network */
+  double own_seconds, rest_seconds; /* predicted, of own and halo columns */
   asparse_stats stats;
 };
 
@@ -43,6 +44,9 @@ asparse_extent asparse_plan_extent_of_c(const asparse_plan *plan, asparse_placem
 static inline asparse_placement asparse_plan_placement(const asparse_plan *plan) {
   return plan->b_layout || plan->matrix->grid.columns == 1 ? ASPARSE_PLACEMENT_ROWS : ASPARSE_PLACEMENT_PLANNER;
 }
+
+/* Collective. Fills the predictions of the plan's stats from its volumes and the cost model's seconds. */
+asparse_status asparse_plan_predict(asparse_plan *plan);
 
 /* Local. Blocks of B and C in the memory the engine computes in. */
 asparse_status asparse_plan_engine_blocks(const asparse_plan *plan, asparse_dense **b, asparse_dense **c);

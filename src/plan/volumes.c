@@ -7,11 +7,6 @@
 #include "plan/cover_volume.h"
 #include "plan/rows.h"
 
-const char *asparse_mode_name(asparse_mode mode) {
-  static const char *const names[] = {"replicate", "rows", "columns", "grid", "cover"};
-  return names[mode];
-}
-
 /* ---- counting -------------------------------------------------------------------------------- */
 
 /* Collective. Columns in new numbers, the part of each row, foreign entries of each part. *renumbered is the caller's.
@@ -127,17 +122,17 @@ static void add_layout(const asparse_part_volume *part, int pn, const asparse_vo
   if (c_slice > 0) v->layout_messages += blocks - (width > 0);
 }
 
-asparse_volume asparse_volumes_rank(const asparse_volumes *volumes, asparse_mode mode, int pn,
+asparse_volume asparse_volumes_rank(const asparse_volumes *volumes, asparse_exchange_mode mode, int pn,
                                     const asparse_volume_shape *shape, int i, int j) {
   const asparse_part_volume *part = &volumes->part[i];
   const int64_t width = asparse_grid_column_start(shape->n, pn, j + 1) - asparse_grid_column_start(shape->n, pn, j);
   asparse_volume v = {.rows = part->received, .messages = part->sources};
   int64_t sent = part->sent;
-  if (mode == ASPARSE_MODE_REPLICATE) {
+  if (mode == ASPARSE_EXCHANGE_REPLICATE) {
     v.rows = volumes->k - part->b_rows;
     v.messages = part->all_sources;
     sent = part->b_rows * part->all_destinations;
-  } else if (mode == ASPARSE_MODE_COVER) {
+  } else if (mode == ASPARSE_EXCHANGE_COVER) {
     v.rows = part->cover_received;
     sent = part->cover_sent;
   }
@@ -150,7 +145,7 @@ asparse_volume asparse_volumes_rank(const asparse_volumes *volumes, asparse_mode
 
 static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
 
-void asparse_volumes_summarise(const asparse_volumes *volumes, asparse_mode mode, int pn,
+void asparse_volumes_summarise(const asparse_volumes *volumes, asparse_exchange_mode mode, int pn,
                                const asparse_volume_shape *shape, asparse_volume *largest, asparse_volume *total) {
   *largest = *total = (asparse_volume){0};
   for (int i = 0; i < volumes->parts; i++) {

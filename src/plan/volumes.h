@@ -8,15 +8,6 @@
 
 #include "partition/partition.h"
 
-typedef enum asparse_mode {
-  ASPARSE_MODE_REPLICATE = 0, /* every rank receives all of B */
-  ASPARSE_MODE_ROWS,          /* every rank receives the rows of B its columns use */
-  ASPARSE_MODE_COLUMNS,       /* 1 × p: every rank has all of A, and a block of the columns of B and C */
-  ASPARSE_MODE_GRID,          /* pm × pn, both above 1 */
-  ASPARSE_MODE_COVER          /* rows of B or partial rows of C, a minimum vertex cover for each pair of ranks */
-} asparse_mode;
-const char *asparse_mode_name(asparse_mode mode);
-
 /* One part of a partition. Rows of B and partial rows of C that travel are counted for every receiving part. */
 typedef struct asparse_part_volume {
   int64_t rows, b_rows;                  /* of A and C; of B */
@@ -62,11 +53,11 @@ typedef struct asparse_volume {
 } asparse_volume;
 
 /* Pure. What rank (i, j) of the grid volumes->parts × pn does in that mode. */
-asparse_volume asparse_volumes_rank(const asparse_volumes *volumes, asparse_mode mode, int pn,
+asparse_volume asparse_volumes_rank(const asparse_volumes *volumes, asparse_exchange_mode mode, int pn,
                                     const asparse_volume_shape *shape, int i, int j);
 
 /* Pure. The largest of each number over ranks, and their sums. */
-void asparse_volumes_summarise(const asparse_volumes *volumes, asparse_mode mode, int pn,
+void asparse_volumes_summarise(const asparse_volumes *volumes, asparse_exchange_mode mode, int pn,
                                const asparse_volume_shape *shape, asparse_volume *largest, asparse_volume *total);
 
 #endif

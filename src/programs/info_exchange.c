@@ -94,12 +94,12 @@ static asparse_link link_of(const info_options *o, const asparse_mode_compute *c
                                                                              : ASPARSE_LINK_INFINIBAND);
 }
 
-static void add_way(const info_exchange *x, exchange_table *t, asparse_mode mode, int parts) {
+static void add_way(const info_exchange *x, exchange_table *t, asparse_exchange_mode mode, int parts) {
   const asparse_volumes *volumes = find_counts(x, t->counts->method, parts)->volumes;
   exchange_way *way = &t->ways[t->n_ways];
   t->candidates[t->n_ways] = (asparse_mode_candidate){.mode = mode, .volumes = volumes, .pn = t->ranks / parts};
   asparse_volumes_summarise(volumes, mode, t->ranks / parts, &x->shape, &way->largest, &way->total);
-  way->exact = mode != ASPARSE_MODE_COVER || volumes->cover_is_exact;
+  way->exact = mode != ASPARSE_EXCHANGE_COVER || volumes->cover_is_exact;
   t->n_ways++;
 }
 
@@ -113,12 +113,12 @@ static asparse_status fill_table(const info_options *o, const asparse_mode_compu
   for (int parts = 2; parts < p; parts++) grids += is_grid(o, p, parts);
   ALLOC(t->candidates, 4 + grids);
   ALLOC(t->ways, 4 + grids);
-  add_way(x, t, ASPARSE_MODE_ROWS, p);
-  if (p > 1) add_way(x, t, ASPARSE_MODE_REPLICATE, p);
-  if (p > 1) add_way(x, t, ASPARSE_MODE_COVER, p);
-  if (p > 1 && is_grid(o, p, 1)) add_way(x, t, ASPARSE_MODE_COLUMNS, 1);
+  add_way(x, t, ASPARSE_EXCHANGE_ROWS, p);
+  if (p > 1) add_way(x, t, ASPARSE_EXCHANGE_REPLICATE, p);
+  if (p > 1) add_way(x, t, ASPARSE_EXCHANGE_COVER, p);
+  if (p > 1 && is_grid(o, p, 1)) add_way(x, t, ASPARSE_EXCHANGE_COLUMNS, 1);
   for (int parts = 2; parts < p; parts++) {
-    if (is_grid(o, p, parts)) add_way(x, t, ASPARSE_MODE_GRID, parts);
+    if (is_grid(o, p, parts)) add_way(x, t, ASPARSE_EXCHANGE_GRID, parts);
   }
   t->link = link_of(o, compute, p);
   t->best = asparse_mode_choose(t->candidates, t->n_ways, compute, &t->link, &x->shape, o->row_operands);

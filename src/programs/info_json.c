@@ -3,6 +3,7 @@
 #include "asparse_config.h"
 #include "programs/info_report.h"
 #include "programs/json_record.h"
+#include "programs/option_values.h"
 
 /* Raised when a key changes its name or meaning. */
 enum { SCHEMA_VERSION = 2 };
@@ -84,7 +85,7 @@ static json_t *way_json(const info_record *r, const exchange_table *t, int i) {
   json_t *seconds =
       json_pack("{s:f, s:f, s:f, s:f}", "compute_seconds", c->compute_seconds, "exchange_seconds", c->exchange_seconds,
                 "layout_seconds", c->layout_seconds, "predicted_seconds", c->predicted_seconds);
-  json_t *way = json_pack("{s:s, s:i, s:i, s:b, s:b}", "mode", asparse_mode_name(c->mode), "grid_rows",
+  json_t *way = json_pack("{s:s, s:i, s:i, s:b, s:b}", "mode", option_name(option_exchanges, (int)c->mode), "grid_rows",
                           c->volumes->parts, "grid_columns", c->pn, "exact", t->ways[i].exact, "chosen", i == t->best);
   json_object_update_new(way, volume);
   json_object_update_new(way, seconds);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "asparse_config.h"
+#include "programs/option_values.h"
 
 double info_fraction_of_all_gather(const info_record *r, const exchange_table *t, const exchange_way *way) {
   const double row_bytes = (double)r->options->cols * r->exchange.shape.b_bytes;
@@ -131,9 +132,9 @@ static void print_advice(const info_record *r) {
 
 /* Of grids only the fastest is shown. */
 static bool is_shown(const exchange_table *t, int i) {
-  if (t->candidates[i].mode != ASPARSE_MODE_GRID) return true;
+  if (t->candidates[i].mode != ASPARSE_EXCHANGE_GRID) return true;
   for (int j = 0; j < t->n_ways; j++) {
-    if (t->candidates[j].mode != ASPARSE_MODE_GRID || j == i) continue;
+    if (t->candidates[j].mode != ASPARSE_EXCHANGE_GRID || j == i) continue;
     const double other = t->candidates[j].predicted_seconds, own = t->candidates[i].predicted_seconds;
     if (other < own || (other == own && j < i)) return false;
   }
@@ -144,11 +145,11 @@ static void print_way(const info_record *r, const exchange_table *t, int i) {
   const asparse_mode_candidate *c = &t->candidates[i];
   const exchange_way *way = &t->ways[i];
   char name[48];
-  snprintf(name, sizeof name, c->mode == ASPARSE_MODE_GRID ? "%s %d × %d" : "%s", asparse_mode_name(c->mode),
+  snprintf(name, sizeof name, c->mode == ASPARSE_EXCHANGE_GRID ? "%s %d × %d" : "%s", option_name(option_exchanges, (int)c->mode),
            c->volumes->parts, c->pn);
   /* × is one column wide and two bytes long. */
   printf("    %c %-*s %12.3f %12.3f %10.2f %% %9" PRId64 " %12.3f %12.3f%s\n", i == t->best ? '*' : ' ',
-         c->mode == ASPARSE_MODE_GRID ? 17 : 16, name, 1e-6 * (double)way->largest.bytes_received,
+         c->mode == ASPARSE_EXCHANGE_GRID ? 17 : 16, name, 1e-6 * (double)way->largest.bytes_received,
          1e-6 * (double)way->total.bytes_received, 100 * info_fraction_of_all_gather(r, t, way), way->largest.messages,
          r->options->row_operands ? 1e-6 * (double)way->largest.layout_bytes : 0, 1e3 * c->predicted_seconds,
          way->exact ? "" : "  at most: too many entries to count covers");

@@ -35,6 +35,7 @@ typedef struct solve_record {
   uint64_t matrix_hash;
   asparse_dtype dtype, result; /* of A and B, of C */
   asparse_partition_method partition;
+  asparse_planning planning;
   const char *b_source; /* "random", or the path */
   bool b_rounded;       /* B has more digits than the saved shards it meets */
   int threads;

@@ -54,6 +54,24 @@ static void print_inputs(const solve_record *r) {
   if (r->n_inexact > 0) printf("  note       integers too large for fp64 were rounded: %" PRId64 "\n", r->n_inexact);
 }
 
+/* The best other way of the planner. */
+static void print_planning(const asparse_planning *planning) {
+  int second = -1;
+  for (int i = 0; i < planning->n_ways; i++) {
+    if (i != planning->best &&
+        (second < 0 || planning->ways[i].predicted_seconds < planning->ways[second].predicted_seconds))
+      second = i;
+  }
+  if (second < 0) return;
+  const asparse_planned_way *way = &planning->ways[second];
+  printf("  planner    %s expected; next best %s", seconds_text(planning->ways[planning->best].predicted_seconds).value,
+         option_name(option_exchanges, (int)way->exchange));
+  if (way->exchange == ASPARSE_EXCHANGE_GRID) printf(" %d × %d", way->grid_rows, way->grid_columns);
+  printf(" %s; links %s/s (%s), planned in %s\n", seconds_text(way->predicted_seconds).value,
+         bytes_text(planning->link.bytes_per_second).value,
+         planning->link_remembered ? "measured by an earlier run" : "measured", seconds_text(planning->seconds).value);
+}
+
 static void print_choices(const solve_record *r, const summary *s) {
   const asparse_stats *stats = &r->stats;
   const spread *received = &s->quantities[QUANTITY_BYTES_RECEIVED], *nnz = &s->quantities[QUANTITY_NNZ];
@@ -78,6 +96,7 @@ static void print_choices(const solve_record *r, const summary *s) {
     printf("             B to blocks of columns and C back to rows: %s over all ranks, at most %s to one\n",
            bytes_text(s->quantities[QUANTITY_LAYOUT_BYTES_RECEIVED].sum).value,
            bytes_text(s->quantities[QUANTITY_LAYOUT_BYTES_RECEIVED].max).value);
+  print_planning(&r->planning);
   if (r->saved_seconds > 0)
     printf("  saved      partitioning and building took %s when the file was made\n",
            seconds_text(r->saved_seconds).value);
@@ -101,9 +120,9 @@ static void print_times(const solve_record *r, const summary *s) {
          seconds_text(s->median_seconds).value, r->options->repeat, seconds_text(s->min_seconds).value,
          seconds_text(s->max_seconds).value, s->gflops,
          s->median_seconds > 0 ? 100 * s->least_seconds / s->median_seconds : 0.0);
-  if (r->stats.device)
-    printf("             %d in a row each time; predicted %s\n", r->launches,
-           seconds_text(s->quantities[QUANTITY_PREDICTED].max).value);
+  printf("             predicted %s", seconds_text(s->quantities[QUANTITY_PREDICTED].max).value);
+  if (r->stats.device && r->launches > 1) printf("; %d in a row each time", r->launches);
+  printf("\n");
   if (s->ranks > 1)
     printf("             own columns %s, waiting for halo %s, halo columns %s; exchange %s by %s, packing %s (slowest "
            "rank)\n",

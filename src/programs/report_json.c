@@ -52,6 +52,21 @@ static json_t *choices_json(const solve_record *r, const summary *s) {
       r->stats.ready_shards, "reproducible", r->options->plan.reproducible);
 }
 
+static json_t *planning_json(const asparse_planning *planning) {
+  json_t *ways = json_array();
+  for (int i = 0; i < planning->n_ways; i++) {
+    const asparse_planned_way *way = &planning->ways[i];
+    json_array_append_new(ways,
+                          json_pack("{s:s, s:i, s:i, s:I, s:f, s:b}", "exchange",
+                                    option_name(option_exchanges, (int)way->exchange), "grid_rows", way->grid_rows,
+                                    "grid_columns", way->grid_columns, "bytes_max", (json_int_t)way->bytes_max,
+                                    "predicted_seconds", way->predicted_seconds, "chosen", i == planning->best));
+  }
+  return json_pack("{s:o, s:f, s:f, s:b, s:f}", "ways", ways, "link_latency_seconds", planning->link.latency_seconds,
+                   "link_bytes_per_second", planning->link.bytes_per_second, "link_remembered",
+                   planning->link_remembered, "seconds", planning->seconds);
+}
+
 static json_t *multiply_json(const solve_record *r, const summary *s) {
   json_t *repeats = json_array();
   for (int i = 0; i < r->options->repeat; i++) json_array_append_new(repeats, json_real(r->repeats[i]));
@@ -78,7 +93,7 @@ static json_t *quantities_json(const summary *s) {
   for (int i = 0; i < N_QUANTITIES; i++) {
     const spread *q = &s->quantities[i];
     json_t *entry =
-        i == QUANTITY_PREDICTED || i == QUANTITY_DEVICE_LEAST
+        i == QUANTITY_PREDICTED || i == QUANTITY_PREDICTED_EXCHANGE || i == QUANTITY_DEVICE_LEAST
             ? spread_json(q)
             : json_pack("{s:I, s:I, s:I, s:I, s:I}", "min", (json_int_t)q->min, "median", (json_int_t)q->median, "p95",
                         (json_int_t)q->p95, "max", (json_int_t)q->max, "sum", (json_int_t)q->sum);
@@ -98,15 +113,16 @@ static json_t *report_json(const solve_record *r, const summary *s) {
   time_t now = time(NULL);
   struct tm utc;
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-  return json_pack("{s:i, s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:o, s:{s:s, s:I, s:I}, s:o, s:{s:f, s:f, s:f}, s:o, s:o, "
-                   "s:o, s:f, s:o, s:b}",
+  return json_pack("{s:i, s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:o, s:{s:s, s:I, s:I}, s:o, s:o, s:{s:f, s:f, s:f}, s:o, "
+                   "s:o, s:o, s:f, s:o, s:b}",
                    "schema", SCHEMA_VERSION, "program", "asparse_solve", "command", r->command, "date", date,
                    "versions", versions_json(), "ranks", s->ranks, "threads", r->threads, "hosts", s->hosts, "matrix",
                    matrix_json(r), "b", "source", r->b_source, "rows", (json_int_t)r->k, "columns", (json_int_t)r->n,
-                   "choices", choices_json(r, s), "balance", "cost_max_over_mean", r->imbalance, "fill_ratio",
-                   s->fill_ratio, "replicate_bytes", s->replicate_bytes, "multiply", multiply_json(r, s), "phases",
-                   phases_json(s), "per_rank", quantities_json(s), "saved_seconds", r->saved_seconds, "verification",
-                   verification_json(r), "dry_run", r->options->dry_run);
+                   "choices", choices_json(r, s), "planning", planning_json(&r->planning), "balance",
+                   "cost_max_over_mean", r->imbalance, "fill_ratio", s->fill_ratio, "replicate_bytes",
+                   s->replicate_bytes, "multiply", multiply_json(r, s), "phases", phases_json(s), "per_rank",
+                   quantities_json(s), "saved_seconds", r->saved_seconds, "verification", verification_json(r),
+                   "dry_run", r->options->dry_run);
 }
 
 static asparse_status write_json(const json_t *report, const char *path) {

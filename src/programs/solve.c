@@ -57,6 +57,7 @@ static void describe_matrix(const asparse_matrix *a, int64_t n, solve_record *re
   record->matrix_hash = a->hash;
   record->imbalance = a->imbalance;
   record->partition = a->method;
+  record->planning = a->planning;
 }
 
 /* Seconds of a timed repeat on a GPU, at least: what is shorter would be the launch's and the clock's. */

@@ -25,6 +25,7 @@ const char *const quantity_names[N_QUANTITIES] = {"rows",
                                                   "peak_bytes",
                                                   "rss_bytes",
                                                   "predicted_seconds",
+                                                  "predicted_exchange_seconds",
                                                   "device_bytes",
                                                   "device_least_seconds"};
 
@@ -54,6 +55,7 @@ static void fill_quantities(const solve_record *r, double *q) {
   q[QUANTITY_PEAK_BYTES] = (double)asparse_memory_peak_bytes();
   q[QUANTITY_RSS_BYTES] = resident_peak_bytes();
   q[QUANTITY_PREDICTED] = s->predicted_seconds;
+  q[QUANTITY_PREDICTED_EXCHANGE] = s->predicted_exchange_seconds;
   q[QUANTITY_DEVICE_BYTES] = (double)s->device_bytes;
   q[QUANTITY_DEVICE_LEAST] = s->least_seconds;
 }

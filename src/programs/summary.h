@@ -21,7 +21,8 @@ typedef enum quantity {
   QUANTITY_OPERAND_BYTES, /* own share of B and C */
   QUANTITY_PEAK_BYTES,    /* largest sum of the program's own arrays */
   QUANTITY_RSS_BYTES,     /* largest resident set, libraries included */
-  QUANTITY_PREDICTED,     /* seconds of local work, by the cost model */
+  QUANTITY_PREDICTED,     /* seconds of a multiplication, by cost model and link */
+  QUANTITY_PREDICTED_EXCHANGE,
   QUANTITY_DEVICE_BYTES,  /* shards and workspace on the GPU */
   QUANTITY_DEVICE_LEAST,  /* seconds of local work that no kernel can beat; 0 on the host */
   N_QUANTITIES
