@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/dense.h"
 #include "plan/choice.h"
+#include "plan/mode_choice.h"
 #include "plan/transport.h"
 
 /* Pieces of the local part between which MPI is given a chance to advance. */
@@ -141,6 +142,8 @@ static asparse_status build_shards(asparse_plan *plan, const asparse_options *op
     status = prepare(plan, plan->offd_shard, offd.kernel, &plan->offd_operator);
   TRY(asparse_comm_agree(comm, status));
   plan->stats.predicted_seconds = diag.predicted_seconds + offd.predicted_seconds;
+  plan->own_predicted_seconds =
+      plan->merged ? 0 : diag.predicted_seconds; /* merged: nothing before rows of B are here */
   plan->stats.least_seconds = diag.least_seconds + (plan->offd_operator.shard ? offd.least_seconds : 0);
   plan->stats.kernel = diag.kernel ? diag.kernel : asparse_format_name(plan->diag_shard->format);
   plan->stats.offd_kernel = offd.kernel ? offd.kernel : asparse_format_name(plan->offd_shard->format);
@@ -208,6 +211,26 @@ cleanup:
   return status;
 }
 
+/* By the formula of plan/mode_choice.h, with what this rank really sends and receives. */
+static double predict_execute(const asparse_plan *plan) {
+  const asparse_stats *stats = &plan->stats;
+  const asparse_comm *comm = plan->matrix->comm;
+  const bool one_host = comm->node_size == comm->size;
+  const asparse_link link = asparse_link_default(comm->kind == ASPARSE_COMM_NCCL && one_host ? ASPARSE_LINK_NVLINK
+                                                 : one_host ? ASPARSE_LINK_SHARED_MEMORY
+                                                            : ASPARSE_LINK_INFINIBAND);
+  const int64_t messages = plan->halo->n_sources + (plan->cover ? plan->cover->halo->n_sources : 0);
+  const double exchange = asparse_link_seconds(
+      &link, messages, stats->bytes_sent > stats->bytes_received ? stats->bytes_sent : stats->bytes_received);
+  const double layout = plan->b_layout ? asparse_link_seconds(&link, 2 * (int64_t)(plan->matrix->grid.columns - 1),
+                                                              stats->layout_bytes_sent > stats->layout_bytes_received
+                                                                  ? stats->layout_bytes_sent
+                                                                  : stats->layout_bytes_received)
+                                       : 0;
+  const double own = plan->own_predicted_seconds;
+  return layout + (own > exchange ? own : exchange) + stats->predicted_seconds - own;
+}
+
 static void fill_stats(asparse_plan *plan) {
   const asparse_part *part = &plan->matrix->part;
   asparse_stats *stats = &plan->stats;
@@ -234,9 +257,11 @@ static void fill_stats(asparse_plan *plan) {
   if (plan->cover) asparse_cover_add_stats(plan->cover, stats);
   if (plan->merged) stats->csr_bytes += asparse_merged_csr_bytes(plan->merged);
   if (plan->merged) stats->halo_bytes += asparse_merged_b_bytes(plan->merged);
-  if (!plan->b_layout) return;
-  stats->layout_bytes_sent = plan->b_layout->slice_bytes + plan->c_layout->block_bytes;
-  stats->layout_bytes_received = plan->b_layout->block_bytes + plan->c_layout->slice_bytes;
+  if (plan->b_layout) {
+    stats->layout_bytes_sent = plan->b_layout->slice_bytes + plan->c_layout->block_bytes;
+    stats->layout_bytes_received = plan->b_layout->block_bytes + plan->c_layout->slice_bytes;
+  }
+  stats->predicted_execute_seconds = predict_execute(plan);
 }
 
 /* Frees the CSR that stands beside padded shards. */

@@ -28,7 +28,8 @@ struct asparse_plan {
   /* Where operands are rows and the grid has several columns: the way to blocks of columns, and the blocks. */
   asparse_layout *b_layout, *c_layout;
   asparse_dense *b_block, *c_block;
-  int64_t chunk_units; /* units of diag computed between two looks at the network */
+  double own_predicted_seconds; /* of what needs no rows from others, by the cost model */
+  int64_t chunk_units;          /* units of diag computed between two looks at the network */
   asparse_stats stats;
 };
 

@@ -85,9 +85,9 @@ static void print_choices(const solve_record *r, const summary *s) {
 
 static void print_times(const solve_record *r, const summary *s) {
   const spread *t = s->seconds;
-  printf("  prepare    read %s, partition %s, move rows %s, build shards %s", seconds_text(t[PHASE_READ].max).value,
-         seconds_text(t[PHASE_PARTITION].max).value, seconds_text(t[PHASE_MOVE].max).value,
-         seconds_text(t[PHASE_BUILD].max).value);
+  printf("  prepare    %s %s, partition %s, move rows %s, build shards %s", r->options->generate ? "generate" : "read",
+         seconds_text(t[PHASE_READ].max).value, seconds_text(t[PHASE_PARTITION].max).value,
+         seconds_text(t[PHASE_MOVE].max).value, seconds_text(t[PHASE_BUILD].max).value);
   if (s->median_seconds > 0) printf(" (%.3g multiplications)", t[PHASE_BUILD].max / s->median_seconds);
   printf("\n");
   if (r->stats.device && !r->options->dry_run)
