@@ -86,9 +86,11 @@ typedef struct asparse_stats {
   const char *transport; /* what rows of B travel by: "mpi", "nccl" */
   asparse_format format, offd_format;
   int32_t unit, offd_unit;
-  int64_t nnz, stored;              /* this rank's entries, without and with padding */
-  double predicted_seconds;         /* of an execute, by cost model and link */
-  double predicted_exchange_seconds;
+  int64_t nnz, stored;      /* this rank's entries, without and with padding */
+  double predicted_seconds; /* of the local work, by the cost model */
+  double predicted_exchange_seconds, predicted_layout_seconds; /* of what is moved, by links measured or usual */
+  /* Of this rank's part of an execute: layout + max(own columns, exchange) + halo columns. */
+  double predicted_execute_seconds;
   double least_seconds;             /* of the local work on a GPU, whatever the kernel; 0 on the host */
   bool ready_shards;                /* loaded, not built */
   const char *backend;              /* "host", "cuda" */

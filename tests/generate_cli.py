@@ -5,7 +5,7 @@ import h5py
 import numpy as np
 import scipy.sparse as sp
 
-from asparse_testing import OK, RUNTIME, USAGE, Checks, Folder, main, run, said
+from asparse_testing import OK, RUNTIME, USAGE, Checks, Folder, main, read_dense, run, said
 
 KINDS = ["grid2d:30,20", "grid3d:8,7,6,points=27", "fem2d:12,unknowns=2", "fem3d:5,values=random", "banded:300,20,.3",
          "rmat:9,8", "uniform:200,330,per_row=7.5", "blocks:200,310,16,.8"]
@@ -101,6 +101,34 @@ def solves(checks, folder):
         checks.that(result.returncode == OK and "verified   yes" in result.stdout, f"{kind}: {said(result)}")
 
 
+def in_place(checks, folder):
+    """Programs that make the matrix themselves find what they would find in the file."""
+    out = folder / "a.h5"
+    for kind, ranks in (("fem2d:9,unknowns=2", 3), ("rmat:9,8", 2)):
+        expect(checks, OK, "entries", kind, "--seed", 7, "-o", out)
+        made = ["--generate", kind, "--seed", 7, "--cols", 5]
+        one, other = (run("asparse_solve", *how, "-o", folder / c, "--json", "-", ranks=ranks)
+                      for how, c in ((made, "c.h5"), ([out, "--seed", 7, "--cols", 5], "d.h5")))
+        checks.that(one.returncode == OK and other.returncode == OK, said(one) + said(other))
+        one, other = json.loads(one.stdout), json.loads(other.stdout)
+        checks.that(one["matrix"]["hash"] == other["matrix"]["hash"], f"{kind}: another matrix than the file's")
+        checks.that(np.array_equal(read_dense(folder / "c.h5"), read_dense(folder / "d.h5")), f"{kind}: another C")
+        checks.that(one["matrix"]["generated"].startswith(kind.split(":")[0]) and other["matrix"]["generated"] is None,
+                    f"{one['matrix']}, {other['matrix']}")
+        one, other = (json.loads(run("asparse_info", *how, "--json", "-", ranks=ranks).stdout)
+                      for how in (["--generate", kind, "--seed", 7], [out]))
+        for key in ("row_degrees", "bandwidth", "symmetry", "windows", "blocks"):
+            checks.that(one[key] == other[key], f"{kind}: asparse_info says of {key}: {one[key]}, {other[key]}")
+    for program in ("asparse_solve", "asparse_info"):
+        for words, *arguments in (("'a.h5' is too much", "--generate", "grid2d:9", "a.h5"),
+                                  ("no kind of matrix 'grid9'", "--generate", "grid9"),
+                                  ("are for files", "--generate", "grid2d:9", "--transpose")):
+            result = run(program, *arguments, ranks=2)
+            checks.that(result.returncode == USAGE and words in result.stderr, f"{words}: {said(result)}")
+        result = run(program, "--generate", "uniform:1e10", ranks=2)
+        checks.that(result.returncode == RUNTIME and "GiB are available" in result.stderr, said(result))
+
+
 def usage(checks, folder):
     out = folder / "never.h5"
     expect(checks, OK, "usage: asparse_generate", "--help")
@@ -130,10 +158,10 @@ def usage(checks, folder):
 
 def test():
     checks = Checks()
-    for step in (usage, any_number_of_ranks, against_scipy, records, solves):
+    for step in (usage, any_number_of_ranks, against_scipy, records, solves, in_place):
         with Folder() as folder:
             step(checks, folder)
-    return checks.finish(least=110)
+    return checks.finish(least=140)
 
 
 main(test)

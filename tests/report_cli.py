@@ -16,6 +16,21 @@ def matrix():
     return a
 
 
+def check_machine(checks, record, ranks):
+    machine = record["machine"]
+    hosts = {place["host"] for place in machine["binding"]}
+    checks.that(len(machine["binding"]) == ranks and hosts == set(record["hosts"].split(",")), f"binding {machine}")
+    counts = sorted(sum(int(r.split("-")[-1]) - int(r.split("-")[0]) + 1 for r in place["cores"].split(","))
+                    for place in machine["binding"])
+    cores = record["per_rank"]["cores"]
+    checks.that([counts[0], counts[-1], sum(counts)] == [cores["min"], cores["max"], cores["sum"]], f"cores {machine}")
+    checks.that(0 < machine["core_share"] <= 1 and machine["cpu"], f"machine {machine}")
+    predicted = record["multiply"]["predicted_seconds"]
+    checks.that(predicted >= record["choices"]["predicted_seconds"] * (1 - 1e-12) > 0, f"predicted {predicted}")
+    for name, phase in record["phases"].items():
+        checks.that(phase["min"] <= phase["mean"] <= phase["max"] * (1 + 1e-12), f"mean of {name}: {phase}")
+
+
 def check_json(checks, path):
     for ranks in (1, 3):
         result = run("asparse_solve", path, "--json", "-", "--repeat", 4, "--cols", 9, "--exchange", "rows", ranks=ranks)
@@ -33,6 +48,7 @@ def check_json(checks, path):
         for name, quantity in record["per_rank"].items():
             checks.that(quantity["min"] <= quantity["median"] <= quantity["max"], f"{name}: {quantity}")
         per_rank = record["per_rank"]
+        check_machine(checks, record, ranks)
         checks.that(per_rank["rows"]["sum"] == 200 and per_rank["b_rows"]["sum"] == 150, "rows over ranks")
         checks.that(per_rank["nnz"]["sum"] == record["matrix"]["nnz"], f"nnz over ranks {per_rank['nnz']}")
         checks.that(per_rank["bytes_sent"]["sum"] == per_rank["bytes_received"]["sum"], "bytes sent and received")

@@ -17,9 +17,9 @@ typedef enum asparse_generator_values {
 } asparse_generator_values;
 
 /* Grids and finite elements: nodes (x, y, z) numbered x fastest, `unknowns` rows a node. */
-typedef struct asparse_grid {
+typedef struct asparse_generator_grid {
   int64_t nx, ny, nz, points, unknowns;
-} asparse_grid;
+} asparse_generator_grid;
 
 typedef struct asparse_banded {
   int64_t half; /* |row - column| ≤ half */
@@ -53,7 +53,7 @@ typedef struct asparse_generator {
   asparse_dtype dtype;
   asparse_generator_values values;
   union {
-    asparse_grid grid;
+    asparse_generator_grid grid;
     asparse_banded banded;
     asparse_rmat rmat;
     asparse_uniform uniform;

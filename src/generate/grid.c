@@ -8,16 +8,16 @@ typedef struct node {
   int64_t x, y, z;
 } node;
 
-static node node_of(const asparse_grid *grid, int64_t row) {
+static node node_of(const asparse_generator_grid *grid, int64_t row) {
   int64_t number = row / grid->unknowns;
   return (node){number % grid->nx, number / grid->nx % grid->ny, number / grid->nx / grid->ny};
 }
 
 /* Stencils of 5 and 7 points reach along the axes only, those of 9 and 27 over the corners as well. */
-static bool is_star(const asparse_grid *grid) { return grid->points == 5 || grid->points == 7; }
+static bool is_star(const asparse_generator_grid *grid) { return grid->points == 5 || grid->points == 7; }
 
 static asparse_status prepare(asparse_generator *g) {
-  asparse_grid *grid = &g->grid;
+  asparse_generator_grid *grid = &g->grid;
   if (grid->nz == 0) grid->nz = 1;
   if (grid->unknowns == 0) grid->unknowns = 1;
   double rows = (double)grid->nx * (double)grid->ny * (double)grid->nz * (double)grid->unknowns;
@@ -28,7 +28,7 @@ static asparse_status prepare(asparse_generator *g) {
 static int64_t neighbours(int64_t at, int64_t n) { return (at > 0) + (at < n - 1); }
 
 static void count(const asparse_generator *g, int64_t row_begin, int64_t n_rows, int64_t *room) {
-  const asparse_grid *grid = &g->grid;
+  const asparse_generator_grid *grid = &g->grid;
   for (int64_t i = 0; i < n_rows; i++) {
     node at = node_of(grid, row_begin + i);
     int64_t x = neighbours(at.x, grid->nx), y = neighbours(at.y, grid->ny), z = neighbours(at.z, grid->nz);
@@ -37,7 +37,7 @@ static void count(const asparse_generator *g, int64_t row_begin, int64_t n_rows,
 }
 
 static int64_t columns(const asparse_generator *g, int64_t row, int64_t room, int64_t *cols) {
-  const asparse_grid *grid = &g->grid;
+  const asparse_generator_grid *grid = &g->grid;
   const node at = node_of(grid, row);
   int64_t n = 0;
   for (int d = 0; d < 27; d++) { /* offsets in the order of node numbers */

@@ -12,7 +12,7 @@ struct asparse_matrix {
   asparse_comm *comm; /* borrowed */
   asparse_grid grid;
   asparse_planning planning; /* how B will be exchanged, where that was left open */
-  int64_t m, k, nnz; /* global */
+  int64_t m, k, nnz;         /* global */
   asparse_dtype dtype;
   asparse_partition_method method;
   int64_t *row_starts, *col_starts; /* [grid.rows + 1], new order */

@@ -47,7 +47,7 @@ double asparse_mode_part_seconds(const asparse_volumes *volumes, const asparse_m
                         : asparse_choose_device(&profile, ASPARSE_FORMAT_AUTO, 0, NULL, NULL, NULL).predicted_seconds;
 }
 
-static double wire_seconds(const asparse_link *link, int64_t messages, int64_t bytes) {
+double asparse_link_seconds(const asparse_link *link, int64_t messages, int64_t bytes) {
   return (double)messages * link->latency_seconds + (double)bytes / link->bytes_per_second;
 }
 
@@ -67,8 +67,8 @@ static void predict(asparse_mode_candidate *c, const asparse_mode_compute *compu
       last_width = width;
       const double own = part->nnz > 0 ? all * (double)part->own_nnz / (double)part->nnz : all;
       const double exchange =
-          wire_seconds(link, v.messages, v.bytes_received > v.bytes_sent ? v.bytes_received : v.bytes_sent);
-      const double layout = row_operands ? wire_seconds(link, v.layout_messages, v.layout_bytes) : 0;
+          asparse_link_seconds(link, v.messages, v.bytes_received > v.bytes_sent ? v.bytes_received : v.bytes_sent);
+      const double layout = row_operands ? asparse_link_seconds(link, v.layout_messages, v.layout_bytes) : 0;
       c->compute_seconds = fmax(c->compute_seconds, all);
       c->exchange_seconds = fmax(c->exchange_seconds, exchange);
       c->layout_seconds = fmax(c->layout_seconds, layout);

@@ -19,6 +19,9 @@ typedef enum asparse_link_kind {
 } asparse_link_kind;
 asparse_link asparse_link_default(asparse_link_kind kind);
 
+/* Pure. messages · latency + bytes / rate. */
+double asparse_link_seconds(const asparse_link *link, int64_t messages, int64_t bytes);
+
 /* How fast a rank multiplies. */
 typedef struct asparse_mode_compute {
   const asparse_profile *whole;    /* of the whole matrix */

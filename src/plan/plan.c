@@ -141,8 +141,9 @@ static asparse_status build_shards(asparse_plan *plan, const asparse_options *op
   if (status == ASPARSE_OK && asparse_shard_nnz(plan->offd_shard) > 0)
     status = prepare(plan, plan->offd_shard, offd.kernel, &plan->offd_operator);
   TRY(asparse_comm_agree(comm, status));
-  plan->own_seconds = diag.predicted_seconds;
-  plan->rest_seconds = offd.predicted_seconds;
+  plan->stats.predicted_seconds = diag.predicted_seconds + offd.predicted_seconds;
+  plan->own_predicted_seconds =
+      plan->merged ? 0 : diag.predicted_seconds; /* merged: nothing before rows of B are here */
   plan->stats.least_seconds = diag.least_seconds + (plan->offd_operator.shard ? offd.least_seconds : 0);
   plan->stats.kernel = diag.kernel ? diag.kernel : asparse_format_name(plan->diag_shard->format);
   plan->stats.offd_kernel = offd.kernel ? offd.kernel : asparse_format_name(plan->offd_shard->format);
@@ -217,9 +218,10 @@ static void fill_stats(asparse_plan *plan) {
   if (plan->cover) asparse_cover_add_stats(plan->cover, stats);
   if (plan->merged) stats->csr_bytes += asparse_merged_csr_bytes(plan->merged);
   if (plan->merged) stats->halo_bytes += asparse_merged_b_bytes(plan->merged);
-  if (!plan->b_layout) return;
-  stats->layout_bytes_sent = plan->b_layout->slice_bytes + plan->c_layout->block_bytes;
-  stats->layout_bytes_received = plan->b_layout->block_bytes + plan->c_layout->slice_bytes;
+  if (plan->b_layout) {
+    stats->layout_bytes_sent = plan->b_layout->slice_bytes + plan->c_layout->block_bytes;
+    stats->layout_bytes_received = plan->b_layout->block_bytes + plan->c_layout->slice_bytes;
+  }
 }
 
 /* Frees the CSR that stands beside padded shards. */

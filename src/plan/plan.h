@@ -28,8 +28,8 @@ struct asparse_plan {
   /* Where operands are rows and the grid has several columns: the way to blocks of columns, and the blocks. */
   asparse_layout *b_layout, *c_layout;
   asparse_dense *b_block, *c_block;
-  int64_t chunk_units; /* units of diag computed between two looks at the network */
-  double own_seconds, rest_seconds; /* predicted, of own and halo columns */
+  double own_predicted_seconds; /* of what needs no rows from others, by the cost model */
+  int64_t chunk_units;          /* units of diag computed between two looks at the network */
   asparse_stats stats;
 };
 
@@ -45,7 +45,7 @@ static inline asparse_placement asparse_plan_placement(const asparse_plan *plan)
   return plan->b_layout || plan->matrix->grid.columns == 1 ? ASPARSE_PLACEMENT_ROWS : ASPARSE_PLACEMENT_PLANNER;
 }
 
-/* Collective. Fills the predictions of the plan's stats from its volumes and the cost model's seconds. */
+/* Collective. Fills the predictions of the plan's stats that are not of local work alone, from its volumes. */
 asparse_status asparse_plan_predict(asparse_plan *plan);
 
 /* Local. Blocks of B and C in the memory the engine computes in. */

@@ -26,12 +26,15 @@ asparse_status asparse_plan_predict(asparse_plan *plan) {
   asparse_stats *stats = &plan->stats;
   asparse_link link;
   PASS(find_link(plan, &link));
-  const int64_t bytes = larger(stats->bytes_received, stats->bytes_sent);
-  const int64_t layout_bytes = larger(stats->layout_bytes_received, stats->layout_bytes_sent);
+  const int64_t messages = plan->halo->n_sources + (plan->cover ? plan->cover->halo->n_sources : 0);
+  const int64_t layout_messages = plan->b_layout ? 2 * (int64_t)(plan->matrix->grid.columns - 1) : 0;
+  const double own = plan->own_predicted_seconds;
   stats->predicted_exchange_seconds =
-      plan->halo->n_sources * link.latency_seconds + (double)bytes / link.bytes_per_second;
-  /* layout + max(own columns, exchange) + halo columns; see asparse_mode_choose */
-  stats->predicted_seconds = (double)layout_bytes / link.bytes_per_second +
-                             fmax(plan->own_seconds, stats->predicted_exchange_seconds) + plan->rest_seconds;
+      asparse_link_seconds(&link, messages, larger(stats->bytes_received, stats->bytes_sent));
+  stats->predicted_layout_seconds =
+      asparse_link_seconds(&link, layout_messages, larger(stats->layout_bytes_received, stats->layout_bytes_sent));
+  /* The formula of asparse_mode_choose, with what this rank really sends and receives. */
+  stats->predicted_execute_seconds =
+      stats->predicted_layout_seconds + fmax(own, stats->predicted_exchange_seconds) + stats->predicted_seconds - own;
   return ASPARSE_OK;
 }

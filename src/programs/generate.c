@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "asparse_config.h"
-#include "generate/generate.h"
-#include "io/budget.h"
 #include "io/io.h"
+#include "programs/generated.h"
 #include "programs/json_record.h"
 #include "programs/option_values.h"
 #include "programs/program.h"
@@ -99,33 +98,15 @@ static asparse_status parse_options(int argc, char **argv, generate_options *o) 
   return parse_description(argc, argv, o);
 }
 
-/* Asked before any array is allocated, since an overcommitting system would kill the job instead. Collective. */
-static asparse_status check_memory(asparse_comm *comm, const asparse_generator *g) {
-  asparse_status status = ASPARSE_OK;
-  double entry = sizeof(int64_t) + (double)asparse_dtype_size(g->dtype), row = 2 * sizeof(int64_t);
-  double needed = ((double)g->expected_entries * entry + (double)g->m * row) / comm->size;
-  double available = (double)asparse_budget_available() / comm->node_size;
-  if (needed > available)
-    status = ASPARSE_FAIL(ASPARSE_ERR_MEMORY,
-                          "%" PRId64 " entries need %.4g GiB on each rank, but %.4g GiB are available (%d ranks share "
-                          "this host); use more hosts, or a smaller matrix",
-                          g->expected_entries, needed / 0x1p30, available / 0x1p30, comm->node_size);
-  return asparse_comm_agree(comm, status);
-}
-
-/* This rank's slab, its nnz that of the whole matrix. Collective. */
+/* This rank's slab, counted. Collective. */
 static asparse_status generate_slab(asparse_comm *comm, const asparse_generator *g, asparse_csr **a,
                                     generate_record *r) {
-  PASS(check_memory(comm, g));
-  const int64_t begin = asparse_generator_cut(g, comm->size, comm->rank);
-  const int64_t end = asparse_generator_cut(g, comm->size, comm->rank + 1);
-  PASS(asparse_comm_agree(comm, asparse_generate_slab(g, begin, end - begin, a)));
+  PASS(generated_slab(comm, g, a));
   for (int64_t i = 0; i < (*a)->n_rows; i++) {
     int64_t length = (*a)->row_ptr[i + 1] - (*a)->row_ptr[i];
     if (length > r->longest_row) r->longest_row = length;
   }
   PASS(asparse_comm_max(comm, &r->longest_row, 1));
-  PASS(asparse_comm_sum(comm, &(*a)->nnz, 1));
   r->nnz = (*a)->nnz;
   return ASPARSE_OK;
 }

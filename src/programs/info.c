@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "programs/generated.h"
 #include "programs/info_options.h"
 #include "programs/info_report.h"
 #include "programs/program.h"
@@ -32,14 +33,21 @@ static asparse_status advise(info_record *r) {
 
 /* Collective. */
 static asparse_status check_outputs(asparse_comm *comm, const info_options *o) {
-  if (o->json && strcmp(o->json, "-") != 0) PASS(asparse_program_output_check(comm, o->matrix, o->json));
-  return asparse_program_output_check(comm, o->matrix, o->spy);
+  const char *input = o->generate ? NULL : o->matrix;
+  if (o->json && strcmp(o->json, "-") != 0) PASS(asparse_program_output_check(comm, input, o->json));
+  return asparse_program_output_check(comm, input, o->spy);
+}
+
+/* Collective. This rank's rows, from the file or made here. */
+static asparse_status read_slab(asparse_comm *comm, const info_options *o, asparse_csr **slab, asparse_source *source) {
+  asparse_program_progress(comm, o->generate ? "generating the matrix" : "reading the matrix");
+  if (o->generate) return generated_read(comm, &o->generator, slab, source);
+  return asparse_csr_read_with(comm, o->matrix, &o->read, slab, source);
 }
 
 /* Collective. Everything that can be said of the matrix. */
 static asparse_status inspect(asparse_comm *comm, info_record *r, asparse_csr **slab) {
-  asparse_program_progress(comm, "reading the matrix");
-  PASS(asparse_csr_read_with(comm, r->options->matrix, &r->options->read, slab, &r->source));
+  PASS(read_slab(comm, r->options, slab, &r->source));
   r->dtype = r->options->own_precision ? (*slab)->dtype : r->options->precision;
   int64_t counts[] = {(*slab)->n_duplicates, (*slab)->n_inexact};
   PASS(asparse_comm_sum(comm, counts, 2));

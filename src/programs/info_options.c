@@ -10,7 +10,7 @@
 #include "programs/program.h"
 
 static const char help[] =
-    "usage: asparse_info [options] matrix.h5[::/path]\n"
+    "usage: asparse_info [options] matrix.h5[::/path] | --generate KIND[:NAME=VALUE,...]\n"
     "\n"
     "Says what a sparse matrix is like: its degrees, bandwidth and symmetry, how it fills windows and blocks, which\n"
     "format to multiply it in, and what ranks would exchange. Runs alone or under mpirun, with the same numbers.\n"
@@ -29,6 +29,8 @@ static const char help[] =
     "  --json FILE|-     everything as JSON; \"-\": to standard output, in place of the text\n"
     "  --transpose       take the transposed matrix (PETSc's files of MATLAB's kind)\n"
     "  --layout HOW      csr or csc: how a group of indptr, indices, data is compressed that does not say it\n"
+    "  --generate SPEC   no file: the matrix that asparse_generate SPEC --seed S writes, made in place\n"
+    "  --seed S          of a generated matrix (default 42)\n"
     "  --threads N       threads of each rank (default: a fair share of the cores)\n"
     "  -h, --help        this text\n"
     "  --version         the version\n"
@@ -95,6 +97,7 @@ static asparse_status parse_value(int option, const char *text, info_options *o)
     o->precision = (asparse_dtype)choice;
     o->own_precision = false;
     return ASPARSE_OK;
+  case 's': return option_integer("--seed", text, 0, INT64_MAX, &o->seed);
   case 'P':
     PASS(option_choose("--partition", text, option_partitions, &choice));
     o->metis = choice == ASPARSE_PARTITION_METIS;
@@ -111,8 +114,21 @@ static asparse_status parse_value(int option, const char *text, info_options *o)
   }
 }
 
+/* A file or a description. */
+static asparse_status parse_matrix(int argc, char **argv, info_options *o) {
+  if (o->generate) {
+    PASS(option_generated(argc - optind, argv + optind, &o->read));
+    return asparse_generator_parse(o->matrix, (uint64_t)o->seed, ASPARSE_FP64, &o->generator);
+  }
+  if (optind == argc) return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "no matrix given");
+  if (argc - optind > 1)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "one matrix is enough; '%s' is too much", argv[optind + 1]);
+  o->matrix = argv[optind];
+  return ASPARSE_OK;
+}
+
 asparse_status info_options_parse(int argc, char **argv, info_options *o) {
-  enum { RANKS = 256, SPY, JSON, VERSION, DEVICE };
+  enum { RANKS = 256, SPY, JSON, VERSION, DEVICE, GENERATE };
   static const struct option table[] = {{"cols", required_argument, NULL, 'c'},
                                         {"precision", required_argument, NULL, 'p'},
                                         {"ranks", required_argument, NULL, RANKS},
@@ -122,13 +138,16 @@ asparse_status info_options_parse(int argc, char **argv, info_options *o) {
                                         {"device", no_argument, NULL, DEVICE},
                                         {"link", required_argument, NULL, 'l'},
                                         {"placement", required_argument, NULL, 'L'},
+                                        {"generate", required_argument, NULL, GENERATE},
+                                        {"seed", required_argument, NULL, 's'},
                                         {"threads", required_argument, NULL, 't'},
                                         {"help", no_argument, NULL, 'h'},
                                         {"version", no_argument, NULL, VERSION},
                                         OPTION_READ_TABLE,
                                         {NULL, 0, NULL, 0}};
   int option;
-  *o = (info_options){.cols = 128, .own_precision = true, .ranks = {2, 4, 8}, .n_ranks = 3, .row_operands = true};
+  *o = (info_options){
+      .cols = 128, .own_precision = true, .ranks = {2, 4, 8}, .n_ranks = 3, .row_operands = true, .seed = 42};
   opterr = 0;
   optind = 1;
   while ((option = getopt_long(argc, argv, ":h", table, NULL)) != -1) {
@@ -137,6 +156,10 @@ asparse_status info_options_parse(int argc, char **argv, info_options *o) {
     case SPY: o->spy = optarg; break;
     case JSON: o->json = optarg; break;
     case DEVICE: o->device = true; break;
+    case GENERATE:
+      o->generate = true;
+      o->matrix = optarg;
+      break;
     case OPTION_TRANSPOSE:
     case OPTION_LAYOUT: PASS(option_read(option, optarg, &o->read)); break;
     case 'h': o->help = true; return ASPARSE_OK;
@@ -146,9 +169,5 @@ asparse_status info_options_parse(int argc, char **argv, info_options *o) {
     default: PASS(parse_value(option, optarg, o));
     }
   }
-  if (optind == argc) return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "no matrix given");
-  if (argc - optind > 1)
-    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "one matrix is enough; '%s' is too much", argv[optind + 1]);
-  o->matrix = argv[optind];
-  return ASPARSE_OK;
+  return parse_matrix(argc, argv, o);
 }

@@ -2,12 +2,16 @@
 #ifndef ASPARSE_INFO_OPTIONS_H
 #define ASPARSE_INFO_OPTIONS_H
 
+#include "generate/generate.h"
 #include "plan/mode_choice.h"
 
 enum { INFO_MOST_RANKS = 32, INFO_MOST_PARTS = 1 << 16 }; /* numbers of --ranks; the largest of them */
 
 typedef struct info_options {
-  const char *matrix;
+  const char *matrix; /* a file, or what --generate says */
+  bool generate;      /* it is made in place: */
+  asparse_generator generator;
+  int64_t seed;
   asparse_read_options read;
   int64_t cols; /* N: dense columns */
   asparse_dtype precision;

@@ -77,8 +77,10 @@ static void print_matrix(const info_record *r) {
   const structure *s = &r->s;
   printf("  shape       %" PRId64 " × %" PRId64 ", %" PRId64 " entries", s->m, s->k, s->nnz);
   if (s->m > 0 && s->k > 0) printf(", density %.3g %%", 100 * (double)s->nnz / (double)s->m / (double)s->k);
-  printf("\n  stored as   %s, %s, %s, %" PRId64 " entries in the file\n", r->source.format, r->source.value_type,
-         r->source.structure, r->source.stored_entries);
+  if (r->options->generate) printf("\n  generated   seed %" PRId64 "\n", r->options->seed);
+  else
+    printf("\n  stored as   %s, %s, %s, %" PRId64 " entries in the file\n", r->source.format, r->source.value_type,
+           r->source.structure, r->source.stored_entries);
   if (r->n_duplicates > 0) printf("              %" PRId64 " duplicates were summed\n", r->n_duplicates);
   if (r->n_inexact > 0) printf("              %" PRId64 " integers were rounded to fp64\n", r->n_inexact);
   print_degrees("rows", &s->rows);

@@ -84,6 +84,14 @@ asparse_status option_read(int option, const char *text, asparse_read_options *o
   return ASPARSE_OK;
 }
 
+asparse_status option_generated(int n_files, char **files, const asparse_read_options *options) {
+  if (n_files > 0)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--generate makes the matrix; the file '%s' is too much", files[0]);
+  if (options->transpose || options->compression != ASPARSE_COMPRESSION_UNSAID)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--transpose and --layout are for files, not for --generate");
+  return ASPARSE_OK;
+}
+
 asparse_status option_unknown(char **argv, int result) {
   const char *text = argv[optind - 1];
   char letter[3] = {'-', (char)optopt, '\0'};

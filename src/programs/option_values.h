@@ -29,6 +29,9 @@ enum { OPTION_TRANSPOSE = 1024, OPTION_LAYOUT };
   {"transpose", no_argument, NULL, OPTION_TRANSPOSE}, { "layout", required_argument, NULL, OPTION_LAYOUT }
 asparse_status option_read(int option, const char *text, asparse_read_options *options);
 
+/* ERR_USAGE for what does not go with --generate: files beside the options, and what the user says of them. */
+asparse_status option_generated(int n_files, char **files, const asparse_read_options *options);
+
 /* The message for what getopt_long answered with '?' (unknown) or ':' (value missing). */
 asparse_status option_unknown(char **argv, int result);
 

@@ -6,7 +6,7 @@
 #include "programs/solve_options.h"
 
 typedef enum phase {
-  PHASE_READ = 0, /* the matrix from the file */
+  PHASE_READ = 0, /* the matrix from the file, or making it */
   PHASE_PARTITION,
   PHASE_MOVE,     /* rows to their owners */
   PHASE_BUILD,    /* choice, shards, exchange lists */
@@ -49,7 +49,7 @@ typedef struct solve_record {
 
 /* Over ranks. */
 typedef struct spread {
-  double min, median, p95, max, sum;
+  double min, median, p95, max, sum, mean;
 } spread;
 
 /* Collective. Gathers every rank's numbers to rank 0, which prints the report and writes JSON and CSV. */

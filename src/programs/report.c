@@ -104,23 +104,23 @@ static void print_choices(const solve_record *r, const summary *s) {
 
 static void print_times(const solve_record *r, const summary *s) {
   const spread *t = s->seconds;
-  printf("  prepare    read %s, partition %s, move rows %s, build shards %s", seconds_text(t[PHASE_READ].max).value,
-         seconds_text(t[PHASE_PARTITION].max).value, seconds_text(t[PHASE_MOVE].max).value,
-         seconds_text(t[PHASE_BUILD].max).value);
+  printf("  prepare    %s %s, partition %s, move rows %s, build shards %s", r->options->generate ? "generate" : "read",
+         seconds_text(t[PHASE_READ].max).value, seconds_text(t[PHASE_PARTITION].max).value,
+         seconds_text(t[PHASE_MOVE].max).value, seconds_text(t[PHASE_BUILD].max).value);
   if (s->median_seconds > 0) printf(" (%.3g multiplications)", t[PHASE_BUILD].max / s->median_seconds);
   printf("\n");
   if (r->stats.device && !r->options->dry_run)
     printf("  copies     B to the GPU and C back %s, not in the time below\n", seconds_text(t[PHASE_COPY].max).value);
   if (r->options->dry_run) {
     printf("  multiply   not run (--dry-run); predicted %s\n",
-           seconds_text(s->quantities[QUANTITY_PREDICTED].max).value);
+           seconds_text(s->quantities[QUANTITY_PREDICTED_EXECUTE].max).value);
     return;
   }
   printf("  multiply   %s (median of %d; %s to %s): %.3g GFLOP/s, %.0f %% of what memory and arithmetic allow\n",
          seconds_text(s->median_seconds).value, r->options->repeat, seconds_text(s->min_seconds).value,
          seconds_text(s->max_seconds).value, s->gflops,
          s->median_seconds > 0 ? 100 * s->least_seconds / s->median_seconds : 0.0);
-  printf("             predicted %s", seconds_text(s->quantities[QUANTITY_PREDICTED].max).value);
+  printf("             predicted %s", seconds_text(s->quantities[QUANTITY_PREDICTED_EXECUTE].max).value);
   if (r->stats.device && r->launches > 1) printf("; %d in a row each time", r->launches);
   printf("\n");
   if (s->ranks > 1)

@@ -9,13 +9,15 @@
 #include <unistd.h>
 
 #include "asparse_config.h"
+#include "programs/machine.h"
 #include "programs/option_values.h"
 
 /* Raised when a key changes its name or meaning. */
 enum { SCHEMA_VERSION = 1 };
 
 static json_t *spread_json(const spread *s) {
-  return json_pack("{s:f, s:f, s:f, s:f}", "min", s->min, "median", s->median, "p95", s->p95, "max", s->max);
+  return json_pack("{s:f, s:f, s:f, s:f, s:f}", "min", s->min, "median", s->median, "p95", s->p95, "max", s->max,
+                   "mean", s->mean);
 }
 
 static json_t *versions_json(void) {
@@ -28,10 +30,12 @@ static json_t *versions_json(void) {
 }
 
 static json_t *matrix_json(const solve_record *r) {
-  char hash[24];
+  char hash[24], description[ASPARSE_GENERATOR_TEXT] = "";
+  if (r->options->generate) asparse_generator_text(&r->options->generator, description);
   snprintf(hash, sizeof hash, "%016llx", (unsigned long long)r->matrix_hash);
-  return json_pack("{s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:s}", "path", r->options->matrix, "rows",
-                   (json_int_t)r->m, "columns", (json_int_t)r->k, "nnz", (json_int_t)r->nnz, "file_format",
+  return json_pack("{s:s, s:s?, s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:s}", "path", r->options->matrix, "generated",
+                   r->options->generate ? description : NULL, "rows", (json_int_t)r->m, "columns", (json_int_t)r->k,
+                   "nnz", (json_int_t)r->nnz, "file_format",
                    r->source.format[0] ? r->source.format : "asparse partition", "value_type", r->source.value_type,
                    "structure", r->source.structure, "duplicates_summed", (json_int_t)r->n_duplicates,
                    "integers_rounded", (json_int_t)r->n_inexact, "hash", hash);
@@ -70,11 +74,12 @@ static json_t *planning_json(const asparse_planning *planning) {
 static json_t *multiply_json(const solve_record *r, const summary *s) {
   json_t *repeats = json_array();
   for (int i = 0; i < r->options->repeat; i++) json_array_append_new(repeats, json_real(r->repeats[i]));
-  return json_pack("{s:f, s:f, s:f, s:i, s:i, s:i, s:f, s:f, s:f, s:o}", "median_seconds", s->median_seconds,
+  return json_pack("{s:f, s:f, s:f, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:o}", "median_seconds", s->median_seconds,
                    "min_seconds", s->min_seconds, "max_seconds", s->max_seconds, "repeat", r->options->repeat,
                    "launches", r->launches, "warmup", r->options->warmup, "gflops", s->gflops, "least_seconds",
                    s->least_seconds, "fraction_of_least",
-                   s->median_seconds > 0 ? s->least_seconds / s->median_seconds : 0.0, "sorted_seconds", repeats);
+                   s->median_seconds > 0 ? s->least_seconds / s->median_seconds : 0.0, "predicted_seconds",
+                   s->quantities[QUANTITY_PREDICTED_EXECUTE].max, "sorted_seconds", repeats);
 }
 
 static json_t *verification_json(const solve_record *r) {
@@ -93,7 +98,7 @@ static json_t *quantities_json(const summary *s) {
   for (int i = 0; i < N_QUANTITIES; i++) {
     const spread *q = &s->quantities[i];
     json_t *entry =
-        i == QUANTITY_PREDICTED || i == QUANTITY_PREDICTED_EXCHANGE || i == QUANTITY_DEVICE_LEAST
+        i == QUANTITY_PREDICTED || i == QUANTITY_PREDICTED_EXECUTE || i == QUANTITY_DEVICE_LEAST
             ? spread_json(q)
             : json_pack("{s:I, s:I, s:I, s:I, s:I}", "min", (json_int_t)q->min, "median", (json_int_t)q->median, "p95",
                         (json_int_t)q->p95, "max", (json_int_t)q->max, "sum", (json_int_t)q->sum);
@@ -108,21 +113,36 @@ static json_t *phases_json(const summary *s) {
   return object;
 }
 
+/* Where the ranks run: each one's host, cores and GPU. */
+static json_t *machine_json(const summary *s) {
+  char cpu[128];
+  json_t *binding = json_array();
+  for (int r = 0; r < s->ranks; r++) {
+    const rank_place *place = &s->places[r];
+    json_array_append_new(binding, json_pack("{s:s, s:s, s:s?}", "host", place->host, "cores", place->cores, "device",
+                                             place->device[0] ? place->device : NULL));
+  }
+  machine_cpu(cpu, sizeof cpu);
+  return json_pack("{s:s, s:i, s:f, s:o}", "cpu", cpu, "hosts", s->n_hosts, "core_share", s->core_share, "binding",
+                   binding);
+}
+
 static json_t *report_json(const solve_record *r, const summary *s) {
   char date[32] = "";
   time_t now = time(NULL);
   struct tm utc;
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-  return json_pack("{s:i, s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:o, s:{s:s, s:I, s:I}, s:o, s:o, s:{s:f, s:f, s:f}, s:o, "
-                   "s:o, s:o, s:f, s:o, s:b}",
-                   "schema", SCHEMA_VERSION, "program", "asparse_solve", "command", r->command, "date", date,
-                   "versions", versions_json(), "ranks", s->ranks, "threads", r->threads, "hosts", s->hosts, "matrix",
-                   matrix_json(r), "b", "source", r->b_source, "rows", (json_int_t)r->k, "columns", (json_int_t)r->n,
-                   "choices", choices_json(r, s), "planning", planning_json(&r->planning), "balance",
-                   "cost_max_over_mean", r->imbalance, "fill_ratio", s->fill_ratio, "replicate_bytes",
-                   s->replicate_bytes, "multiply", multiply_json(r, s), "phases", phases_json(s), "per_rank",
-                   quantities_json(s), "saved_seconds", r->saved_seconds, "verification", verification_json(r),
-                   "dry_run", r->options->dry_run);
+  return json_pack(
+      "{s:i, s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:o, s:o, s:I, s:{s:s, s:I, s:I}, s:o, s:o, s:{s:f, s:f, s:f}, s:o, s:o, "
+      "s:o, s:f, s:o, s:b}",
+      "schema", SCHEMA_VERSION, "program", "asparse_solve", "command", r->command, "date", date, "versions",
+      versions_json(), "ranks", s->ranks, "threads", r->threads, "hosts", s->hosts, "machine", machine_json(s),
+      "matrix", matrix_json(r), "seed", (json_int_t)r->options->seed, "b", "source", r->b_source, "rows",
+      (json_int_t)r->k, "columns", (json_int_t)r->n, "choices", choices_json(r, s), "planning",
+      planning_json(&r->planning), "balance", "cost_max_over_mean", r->imbalance, "fill_ratio", s->fill_ratio,
+      "replicate_bytes", s->replicate_bytes, "multiply", multiply_json(r, s), "phases", phases_json(s), "per_rank",
+      quantities_json(s), "saved_seconds", r->saved_seconds, "verification", verification_json(r), "dry_run",
+      r->options->dry_run);
 }
 
 static asparse_status write_json(const json_t *report, const char *path) {

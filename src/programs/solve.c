@@ -1,24 +1,32 @@
-/* asparse_solve: a matrix file to a verified C = A·B. */
+/* asparse_solve: a matrix, of a file or made in place, to a verified C = A·B. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "asparse_config.h"
+#include "programs/generated.h"
 #include "programs/program.h"
 #include "programs/record.h"
 #include "programs/solve_operands.h"
 
 static const char program[] = "asparse_solve";
 
-/* The file's matrix as this rank holds it: from a partition file as it is, else partitioned here. */
+/* This rank's rows, from the file or made here. Collective. */
+static asparse_status read_slab(asparse_comm *comm, const solve_options *options, asparse_csr **slab,
+                                asparse_source *source) {
+  if (options->generate) return generated_read(comm, &options->generator, slab, source);
+  return asparse_csr_read_with(comm, options->matrix, &options->read, slab, source);
+}
+
+/* The matrix as this rank holds it: from a partition file as it is, else partitioned here. */
 static asparse_status load_matrix(asparse_comm *comm, const solve_options *options, const operand_source *b,
                                   solve_record *record, asparse_matrix **a) {
   asparse_status status = ASPARSE_OK;
   asparse_csr *slab = NULL;
   bool is_part_file = false;
   double start = asparse_seconds();
-  asparse_program_progress(comm, "reading the matrix");
-  TRY(asparse_part_file_detect(comm, options->matrix, &is_part_file));
+  asparse_program_progress(comm, options->generate ? "generating the matrix" : "reading the matrix");
+  if (!options->generate) TRY(asparse_part_file_detect(comm, options->matrix, &is_part_file));
   TRY_THAT(!is_part_file || !options->read.transpose, ASPARSE_ERR_USAGE,
            "%s is partitioned already; --transpose goes with asparse_partition", options->matrix);
   if (is_part_file) {
@@ -28,7 +36,7 @@ static asparse_status load_matrix(asparse_comm *comm, const solve_options *optio
              "%s holds shards in %s; leave out --precision, or partition again with --precision %s", options->matrix,
              asparse_dtype_name((*a)->dtype), asparse_dtype_name(options->plan.precision));
   } else {
-    TRY(asparse_csr_read_with(comm, options->matrix, &options->read, &slab, &record->source));
+    TRY(read_slab(comm, options, &slab, &record->source));
     record->seconds[PHASE_READ] = asparse_seconds() - start;
     record->n_duplicates = slab->n_duplicates;
     record->n_inexact = slab->n_inexact;
@@ -158,7 +166,7 @@ static asparse_status solve(asparse_comm *comm, const solve_options *options, so
   TRY(asparse_program_threads(comm, options->threads, &record->threads));
   record->repeats = asparse_calloc(options->repeat, sizeof *record->repeats, "repeats");
   TRY(asparse_comm_agree(comm, record->repeats ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
-  TRY(asparse_program_output_check(comm, options->matrix, options->output));
+  TRY(asparse_program_output_check(comm, options->generate ? NULL : options->matrix, options->output));
   TRY(operand_find(comm, options, &source));
   TRY(load_matrix(comm, options, &source, record, &a));
   TRY(operand_check(&source, a));

@@ -37,7 +37,7 @@ asparse_status operand_find(asparse_comm *comm, const solve_options *options, op
     source->path = asparse_malloc(length, 1, "path of B");
     if (source->path) memcpy(source->path, options->b, (size_t)length);
     TRY(asparse_comm_agree(comm, source->path ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
-  } else if (options->cols == 0) {
+  } else if (options->cols == 0 && !options->generate) {
     TRY(find_beside_matrix(comm, options->matrix, &source->path));
   }
   if (source->path) {

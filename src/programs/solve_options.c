@@ -30,6 +30,7 @@ enum {
   OPTION_KEEP_ORDER,
   OPTION_REPRODUCIBLE,
   OPTION_VERIFY,
+  OPTION_GENERATE,
   OPTION_JSON,
   OPTION_CSV,
   OPTION_DRY_RUN,
@@ -46,6 +47,7 @@ static const struct option solve_table[] = {{"b", required_argument, NULL, OPTIO
                                             {"gather", no_argument, NULL, OPTION_GATHER},
                                             {"output", required_argument, NULL, 'o'},
                                             OPTION_READ_TABLE,
+                                            {"generate", required_argument, NULL, OPTION_GENERATE},
                                             {"repeat", required_argument, NULL, OPTION_REPEAT},
                                             {"warmup", required_argument, NULL, OPTION_WARMUP},
                                             {"threads", required_argument, NULL, OPTION_THREADS},
@@ -74,18 +76,19 @@ static const struct option solve_table[] = {{"b", required_argument, NULL, OPTIO
                                             {NULL, 0, NULL, 0}};
 
 static const char solve_help[] =
-    "usage: mpirun -np P asparse_solve [options] matrix.h5[::/object]\n"
+    "usage: mpirun -np P asparse_solve [options] matrix.h5[::/object] | --generate KIND[:NAME=VALUE,...]\n"
     "\n"
     "Multiplies C = A·B: A the sparse matrix of the file, B dense. Each rank reads, multiplies and writes its rows.\n"
     "\n"
     "A:\n"
     "  --transpose            take the transposed matrix (PETSc's files of MATLAB's kind)\n"
     "  --layout HOW           csr or csc: how a group of indptr, indices, data is compressed that does not say it\n"
+    "  --generate SPEC        no file: each rank makes its rows of the matrix that asparse_generate SPEC --seed S writes\n"
     "B and C:\n"
     "  --b FILE[::/PATH]      B from a dataset; default: dataset B of the matrix file, else random numbers in [-1, 1)\n"
     "                         that do not depend on P\n"
     "  --cols N               columns of the random B (default 128)\n"
-    "  --seed S               seed of the random B and of verification (default 42)\n"
+    "  --seed S               seed of the random B, of verification and of a generated A (default 42)\n"
     "  -o, --output FILE      write C as HDF5 (Binsparse DMATR); whole or not at all\n"
     "  --b-from WHO           ranks (default: each reads or makes its share), root (rank 0 has all of B and sends shares)\n"
     "  --gather               bring C to rank 0, which writes it alone\n"
@@ -225,6 +228,10 @@ static asparse_status parse_solve_option(int option, const char *value, solve_op
     if (value) PASS(option_choose("--verify", value, option_switch, &choice));
     o->verify = value ? choice != 0 : true;
     break;
+  case OPTION_GENERATE:
+    o->generate = true;
+    o->matrix = value;
+    break;
   case OPTION_JSON: o->json = value; break;
   case OPTION_CSV: o->csv = value; break;
   case OPTION_DRY_RUN: o->dry_run = true; break;
@@ -247,6 +254,13 @@ static asparse_status parse_operand(int argc, char **argv, const char **matrix) 
   return ASPARSE_OK;
 }
 
+/* A is a file or a description. */
+static asparse_status parse_matrix(int argc, char **argv, solve_options *o) {
+  if (!o->generate) return parse_operand(argc, argv, &o->matrix);
+  PASS(option_generated(argc - optind, argv + optind, &o->read));
+  return asparse_generator_parse(o->matrix, o->seed, ASPARSE_FP64, &o->generator);
+}
+
 asparse_status solve_options_parse(int argc, char **argv, solve_options *o) {
   *o = (solve_options){
       .repeat = 5, .warmup = 1, .timeout = 600, .seed = 42, .verify = true, .plan = asparse_options_default()};
@@ -259,7 +273,7 @@ asparse_status solve_options_parse(int argc, char **argv, solve_options *o) {
     PASS(parse_solve_option(option, optarg, o));
     if (o->help || o->version) return ASPARSE_OK;
   }
-  PASS(parse_operand(argc, argv, &o->matrix));
+  PASS(parse_matrix(argc, argv, o));
   PASS(check_unit(&o->plan));
   if (o->plan.exchange == ASPARSE_EXCHANGE_GRID && o->plan.grid_rows == 0)
     return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--exchange grid goes with --grid PMxPN");

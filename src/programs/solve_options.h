@@ -3,9 +3,12 @@
 #define ASPARSE_SOLVE_OPTIONS_H
 
 #include "asparse.h"
+#include "generate/generate.h"
 
 typedef struct solve_options {
-  const char *matrix; /* "file.h5" or "file.h5::/object" */
+  const char *matrix; /* "file.h5", "file.h5::/object", or what --generate says */
+  bool generate;      /* A is made in place: */
+  asparse_generator generator;
   asparse_read_options read;
   const char *b;      /* NULL: dataset B of the same file, else random */
   const char *output; /* NULL: C is not written */

@@ -1,9 +1,11 @@
 #include "programs/summary.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "programs/machine.h"
 #include "programs/program.h"
 
 const char *const phase_names[N_PHASES] = {"read",     "partition", "move",          "build", "b",    "copy",
@@ -25,9 +27,10 @@ const char *const quantity_names[N_QUANTITIES] = {"rows",
                                                   "peak_bytes",
                                                   "rss_bytes",
                                                   "predicted_seconds",
-                                                  "predicted_exchange_seconds",
+                                                  "predicted_execute_seconds",
                                                   "device_bytes",
-                                                  "device_least_seconds"};
+                                                  "device_least_seconds",
+                                                  "cores"};
 
 static double resident_peak_bytes(void) {
   struct rusage usage;
@@ -55,9 +58,10 @@ static void fill_quantities(const solve_record *r, double *q) {
   q[QUANTITY_PEAK_BYTES] = (double)asparse_memory_peak_bytes();
   q[QUANTITY_RSS_BYTES] = resident_peak_bytes();
   q[QUANTITY_PREDICTED] = s->predicted_seconds;
-  q[QUANTITY_PREDICTED_EXCHANGE] = s->predicted_exchange_seconds;
+  q[QUANTITY_PREDICTED_EXECUTE] = s->predicted_execute_seconds;
   q[QUANTITY_DEVICE_BYTES] = (double)s->device_bytes;
   q[QUANTITY_DEVICE_LEAST] = s->least_seconds;
+  q[QUANTITY_CORES] = machine_cores();
 }
 
 /* Sorts values[count]. */
@@ -65,6 +69,7 @@ static spread spread_of(double *values, int count) {
   spread s = {0};
   asparse_program_sort(values, count);
   for (int i = 0; i < count; i++) s.sum += values[i];
+  s.mean = s.sum / count;
   s.min = values[0];
   s.median = values[count / 2];
   s.p95 = values[(count - 1) * 95 / 100];
@@ -96,29 +101,42 @@ cleanup:
   return status;
 }
 
-static int compare_names(const void *left, const void *right) { return strcmp(left, right); }
+static int compare_names(const void *left, const void *right) {
+  return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
 
-static asparse_status gather_hosts(asparse_comm *comm, summary *out) {
+/* Each host once, from the places. Local, rank 0. */
+static asparse_status list_hosts(summary *out) {
   asparse_status status = ASPARSE_OK;
-  char name[MPI_MAX_PROCESSOR_NAME] = "", *names = NULL;
-  int length = 0;
-  if (!(names = asparse_calloc(comm->size, sizeof name, "host names")) ||
-      !(out->hosts = asparse_calloc(comm->size, sizeof name + 1, "host names")))
-    status = ASPARSE_ERR_MEMORY;
-  TRY(asparse_comm_agree(comm, status));
-  TRY_MPI(MPI_Get_processor_name(name, &length));
-  TRY_MPI(MPI_Gather(name, sizeof name, MPI_CHAR, names, sizeof name, MPI_CHAR, 0, comm->mpi));
-  if (comm->rank != 0) goto cleanup;
-  qsort(names, (size_t)comm->size, sizeof name, compare_names);
+  const char **names = NULL;
+  ALLOC(names, out->ranks);
+  ALLOC(out->hosts, (int64_t)out->ranks * (MPI_MAX_PROCESSOR_NAME + 1));
+  for (int r = 0; r < out->ranks; r++) names[r] = out->places[r].host;
+  qsort(names, (size_t)out->ranks, sizeof *names, compare_names);
   char *end = out->hosts;
-  for (int r = 0; r < comm->size; r++) {
-    const char *host = names + (size_t)r * sizeof name;
-    if (r > 0 && strcmp(host, host - sizeof name) == 0) continue;
+  for (int r = 0; r < out->ranks; r++) {
+    if (r > 0 && strcmp(names[r], names[r - 1]) == 0) continue;
     if (out->n_hosts++ > 0) *end++ = ',';
-    end = stpcpy(end, host);
+    end = stpcpy(end, names[r]);
   }
 cleanup:
   asparse_free(names);
+  return status;
+}
+
+/* Where every rank runs, on rank 0. Collective. */
+static asparse_status gather_places(asparse_comm *comm, const solve_record *record, summary *out) {
+  asparse_status status = ASPARSE_OK;
+  rank_place mine = {0};
+  int length = 0;
+  if (comm->rank == 0) out->places = asparse_malloc(comm->size, sizeof *out->places, "places of ranks");
+  TRY(asparse_comm_agree(comm, comm->rank > 0 || out->places ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
+  TRY_MPI(MPI_Get_processor_name(mine.host, &length));
+  machine_cores_text(mine.cores, sizeof mine.cores);
+  if (record->stats.device) snprintf(mine.device, sizeof mine.device, "%s", record->stats.device);
+  TRY_MPI(MPI_Gather(&mine, sizeof mine, MPI_BYTE, out->places, sizeof mine, MPI_BYTE, 0, comm->mpi));
+  TRY(asparse_comm_agree(comm, comm->rank == 0 ? list_hosts(out) : ASPARSE_OK));
+cleanup:
   return status;
 }
 
@@ -136,19 +154,18 @@ static double least_seconds(const solve_record *r, const asparse_host_rates *rat
 asparse_status summary_create(asparse_comm *comm, const solve_record *record, summary *out) {
   asparse_status status = ASPARSE_OK;
   asparse_host_rates rates = {0};
-  double share = 1;
   *out = (summary){.ranks = comm->size};
   TRY(gather_spreads(comm, record, out));
-  TRY(gather_hosts(comm, out));
+  TRY(gather_places(comm, record, out));
   TRY(asparse_comm_agree(comm, asparse_host_rates_get(&rates)));
-  TRY(asparse_program_core_share(comm, record->threads, &share));
+  TRY(asparse_program_core_share(comm, record->threads, &out->core_share));
   int repeats = record->options->repeat;
   out->min_seconds = record->repeats[0];
   out->median_seconds = record->repeats[repeats / 2];
   out->max_seconds = record->repeats[repeats - 1];
   if (out->median_seconds > 0) out->gflops = 2e-9 * (double)record->nnz * (double)record->n / out->median_seconds;
   out->least_seconds = record->stats.device ? out->quantities[QUANTITY_DEVICE_LEAST].max
-                                            : least_seconds(record, &rates, comm->size * share);
+                                            : least_seconds(record, &rates, comm->size * out->core_share);
   double stored = out->quantities[QUANTITY_STORED].sum;
   out->fill_ratio = stored > 0 ? out->quantities[QUANTITY_NNZ].sum / stored : 1.0;
   out->replicate_bytes =
@@ -158,7 +175,10 @@ cleanup:
   return status;
 }
 
-void summary_free(summary *s) { FREE(s->hosts); }
+void summary_free(summary *s) {
+  FREE(s->hosts);
+  FREE(s->places);
+}
 
 asparse_exchange_mode summary_exchange(const asparse_stats *stats) {
   if (stats->grid_columns == 1) return stats->exchange;

@@ -17,23 +17,33 @@ typedef enum quantity {
   QUANTITY_LAYOUT_BYTES_RECEIVED,
   QUANTITY_SHARD_BYTES, /* padded shards */
   QUANTITY_CSR_BYTES,
-  QUANTITY_HALO_BYTES,    /* halo rows, send buffer, lists */
-  QUANTITY_OPERAND_BYTES, /* own share of B and C */
-  QUANTITY_PEAK_BYTES,    /* largest sum of the program's own arrays */
-  QUANTITY_RSS_BYTES,     /* largest resident set, libraries included */
-  QUANTITY_PREDICTED,     /* seconds of a multiplication, by cost model and link */
-  QUANTITY_PREDICTED_EXCHANGE,
-  QUANTITY_DEVICE_BYTES,  /* shards and workspace on the GPU */
-  QUANTITY_DEVICE_LEAST,  /* seconds of local work that no kernel can beat; 0 on the host */
+  QUANTITY_HALO_BYTES,        /* halo rows, send buffer, lists */
+  QUANTITY_OPERAND_BYTES,     /* own share of B and C */
+  QUANTITY_PEAK_BYTES,        /* largest sum of the program's own arrays */
+  QUANTITY_RSS_BYTES,         /* largest resident set, libraries included */
+  QUANTITY_PREDICTED,         /* seconds of local work, by the cost model */
+  QUANTITY_PREDICTED_EXECUTE, /* … and of the exchange and the change of layout */
+  QUANTITY_DEVICE_BYTES,      /* shards and workspace on the GPU */
+  QUANTITY_DEVICE_LEAST,      /* seconds of local work that no kernel can beat; 0 on the host */
+  QUANTITY_CORES,             /* this rank may run on */
   N_QUANTITIES
 } quantity;
 
 extern const char *const phase_names[N_PHASES];
 extern const char *const quantity_names[N_QUANTITIES];
 
+/* Where a rank runs. */
+typedef struct rank_place {
+  char host[MPI_MAX_PROCESSOR_NAME];
+  char cores[128]; /* "0-3,8", as the operating system binds it; what does not fit ends in "…" */
+  char device[64]; /* the GPU's name; "" on the host */
+} rank_place;
+
 typedef struct summary {
   int ranks, n_hosts;
-  char *hosts; /* comma-separated, each once; owned */
+  char *hosts;        /* comma-separated, each once; owned */
+  rank_place *places; /* [ranks] where each runs; owned */
+  double core_share;  /* of a core that each thread has: 1, or less with more threads than cores */
   spread seconds[N_PHASES];
   spread quantities[N_QUANTITIES];
   double median_seconds, min_seconds, max_seconds; /* of a multiplication, slowest rank */
