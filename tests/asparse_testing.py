@@ -25,7 +25,7 @@ DATA = Path(os.environ.get("ASPARSE_DATA", ROOT / "../shared/data"))
 SANITIZED = bool(os.environ.get("ASPARSE_SANITIZED"))
 BRIEF = bool(os.environ.get("ASPARSE_BRIEF"))  # a second build of the same tree: fewer matrices and steps
 
-OK, RUNTIME, USAGE, VERIFY, DATA_ERROR, NO_INPUT = 0, 1, 2, 3, 65, 66
+OK, RUNTIME, USAGE, VERIFY, DATA_ERROR, NO_INPUT, INTERRUPTED = 0, 1, 2, 3, 65, 66, 85
 
 
 class Checks:
