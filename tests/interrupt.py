@@ -111,7 +111,7 @@ def bench(checks, folder):
     for name in ("first", "second"):
         write_csr(folder / f"{name}.h5", sp.random(400, 400, 0.05, format="csr", random_state=5))
     command = [BIN / "asparse_bench", folder / "first.h5", folder / "second.h5", "--backend", "host", "--cols", 8,
-               "--threads", 1, "--repeat", 10000, "--seconds", 5, "--csv", table, "--json", report]
+               "--threads", 1, "--repeat", 10000, "--seconds", 2, "--csv", table, "--json", report]
     result = ask_launcher(command, str(table), 1)
     checks.that(result.returncode == INTERRUPTED and "after 1 matrices" in result.stderr, said(result))
     record = json.loads(report.read_text())
