@@ -6,37 +6,15 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
-from asparse_testing import BIN, INTERRUPTED, MPIEXEC, OK, Checks, Folder, main, read_dense, run, said, write_csr
+from asparse_testing import (BIN, INTERRUPTED, MPIEXEC, OK, Checks, Folder, main, programs_with, read_dense, run, said,
+                             seconds_used, write_csr)
 
 RUNNING = 1.0  # seconds of processor time after which a rank has begun to multiply
 ENDLESS = 1000000
-
-
-def seconds_used(pid):
-    """Processor time of a process; 0 once it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def named(text):
-    """Processes of asparse programs whose command line holds text."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            command = path.read_bytes()
-        except OSError:
-            continue
-        if text.encode() in command and b"asparse_" in command.split(b"\0")[0]:
-            found.append(int(path.parent.name))
-    return found
 
 
 def ask_launcher(command, mark, ranks):
@@ -46,7 +24,7 @@ def ask_launcher(command, mark, ranks):
                                env=environment, start_new_session=True)
     end = time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
-        if len([pid for pid in named(mark) if seconds_used(pid) > RUNNING]) == ranks:
+        if len([pid for pid in programs_with(mark) if seconds_used(pid) > RUNNING]) == ranks:
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGUSR1)
