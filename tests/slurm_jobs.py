@@ -53,7 +53,7 @@ class Cluster:
     def __enter__(self):
         with self.log.open("w") as log:
             self.process = subprocess.Popen([*NAMESPACES, ROOT / "tests/slurm/cluster", self.state], stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, stderr=log)
+                                            stdout=subprocess.PIPE, stderr=log, start_new_session=True)
         ready, _, _ = select.select([self.process.stdout], [], [], 60)
         if not ready or self.process.stdout.readline() != b"ready\n":
             self.process.kill()
@@ -72,7 +72,7 @@ class Cluster:
     def run(self, *command, cwd=None, **environment):
         command = ["nsenter", "--target", self.first, "--pid", "--net", "--uts", *map(str, command)]
         outside = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SBATCH_", "PMI"))}
-        env = dict(outside, SLURM_CONF=str(self.state / "slurm.conf"), **ENVIRONMENT, **environment)
+        env = dict(outside, SLURM_CONF=str(self.state / "slurm.conf"), TMPDIR=str(self.state), **ENVIRONMENT, **environment)
         return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=cwd, env=env)
 
 
