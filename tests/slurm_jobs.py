@@ -1,6 +1,7 @@
 """The batch scripts of jobs/ on a real Slurm: two nodes within this machine (tests/slurm/cluster). Scripts are edited as
 a user edits them, submitted with sbatch, launched by srun and by mpirun; ranks are killed and jobs asked to end early.
 Skipped (77) where Slurm is not installed, without root, and where namespaces cannot be made."""
+import itertools
 import json
 import os
 import re
@@ -9,12 +10,13 @@ import shutil
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
-from asparse_testing import (BIN, DATA_ERROR, INTERRUPTED, OK, ROOT, USAGE, Checks, Folder, main, programs_with, read_dense,
-                             run, said, seconds_used)
+from asparse_testing import (BIN, DATA_ERROR, INTERRUPTED, OK, ROOT, USAGE, Checks, Folder, main, programs_with,
+                             read_dense, run, said, seconds_used)
 
 SKIPPED = 77
 NAMESPACES = ["unshare", "--fork", "--kill-child", "--pid", "--mount-proc", "--net", "--uts"]
@@ -25,6 +27,7 @@ ENVIRONMENT = {"OMPI_MCA_btl_tcp_if_include": "lo", "OMPI_MCA_oob_tcp_if_include
 LAUNCHERS = ("srun", "mpirun")
 RUNNING = 1.0  # seconds of processor time after which a rank has begun to multiply
 COLUMNS = 16
+ENDED = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "NODE_FAIL")
 LATER = 2.5  # seconds after which a requeued job may be started again
 PAIR = ["--ntasks-per-node=2", "--gpus-per-node=2", "--cpus-per-task=1"]  # of eight ranks
 ENDLESS = "--repeat 1000000"
@@ -52,8 +55,8 @@ class Cluster:
 
     def __enter__(self):
         with self.log.open("w") as log:
-            self.process = subprocess.Popen([*NAMESPACES, ROOT / "tests/slurm/cluster", self.state], stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen([*NAMESPACES, ROOT / "tests/slurm/cluster", self.state], stderr=log,
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         ready, _, _ = select.select([self.process.stdout], [], [], 60)
         if not ready or self.process.stdout.readline() != b"ready\n":
             self.process.kill()
@@ -71,17 +74,19 @@ class Cluster:
 
     def run(self, *command, cwd=None, **environment):
         command = ["nsenter", "--target", self.first, "--pid", "--net", "--uts", *map(str, command)]
-        outside = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SBATCH_", "PMI"))}
-        env = dict(outside, SLURM_CONF=str(self.state / "slurm.conf"), TMPDIR=str(self.state), **ENVIRONMENT, **environment)
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SBATCH_", "PMI"))}
+        env |= {"SLURM_CONF": str(self.state / "slurm.conf"), "TMPDIR": str(self.state), **ENVIRONMENT, **environment}
         return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=cwd, env=env)
 
 
 class Job:
     """A script of jobs/ in a folder of its own, edited and submitted."""
 
+    numbers = itertools.count()
+
     def __init__(self, cluster, folder, script, *options, launcher="srun", arguments=None, programs=BIN, **environment):
         self.cluster, self.label = cluster, f"{script}, {launcher}"
-        self.folder = folder / f"{script}-{launcher}-{len(list(folder.iterdir()))}"
+        self.folder = folder / f"{script}-{launcher}-{next(Job.numbers)}"
         self.folder.mkdir()
         (self.folder / "matrix.h5").symlink_to(folder / "a.h5")
         arguments = (arguments or "-o C.h5 --json report.json") + f" {self.folder}/matrix.h5 --cols {COLUMNS}"
@@ -98,7 +103,8 @@ class Job:
         self.options, self.environment, self.number = options, environment, None
 
     def submit(self):
-        result = self.cluster.run("sbatch", "--parsable", *self.options, "job.sbatch", cwd=self.folder, **self.environment)
+        command = ["sbatch", "--parsable", *self.options, "job.sbatch"]
+        result = self.cluster.run(*command, cwd=self.folder, **self.environment)
         assert result.returncode == 0, f"{self.label}: {said(result)}"
         self.number = result.stdout.strip()
         return self
@@ -108,18 +114,21 @@ class Job:
         result = self.cluster.run("scontrol", "--oneliner", "show", "job", self.number + task)
         return dict(part.split("=", 1) for part in result.stdout.split() if "=" in part)
 
-    def wait(self, *states, task="", seconds=60):
-        """Until the job is in one of the states; what Slurm then says of it."""
+    def wait(self, what, until, task, seconds=120):
+        """What Slurm says of the job once that is as it should be."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             shown = self.show(task)
-            if shown.get("JobState") in states:
+            if until(shown):
                 return shown
             time.sleep(0.2)
-        raise TimeoutError(f"{self.label}: not {states} after {seconds} s: {shown}\n{self.output()}")
+        raise TimeoutError(f"{self.label}: not {what} after {seconds} s: {shown}\n{self.output()}")
 
-    def ended(self, task="", seconds=60):
-        return self.wait("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "NODE_FAIL", task=task, seconds=seconds)
+    def ended(self, task=""):
+        return self.wait("ended", lambda shown: shown.get("JobState") in ENDED, task)
+
+    def requeued(self, task=""):
+        return self.wait("requeued", lambda shown: shown.get("JobState") == "PENDING" and shown["Restarts"] != "0", task)
 
     def ask(self, task=""):
         """To end early, as Slurm does before the time limit."""
@@ -128,7 +137,7 @@ class Job:
 
     def again(self, task=""):
         """Starts a requeued job at once, not after the two minutes that Slurm lets it wait."""
-        self.wait("PENDING", task=task, seconds=90)
+        self.requeued(task)
         time.sleep(LATER)
         result = self.cluster.run("scontrol", "update", f"JobId={self.number}{task}", "StartTime=now")
         assert result.returncode == 0, f"{self.label}: {said(result)}"
@@ -141,7 +150,7 @@ class Job:
 
     def ranks(self, count):
         """Their processes, once all of them multiply."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while time.monotonic() < end:
             found = [pid for pid in programs_with(str(self.folder)) if seconds_used(pid) > RUNNING]
             if len(found) == count:
@@ -166,7 +175,7 @@ def check_product(checks, job, expected, ranks):
     if not checks.that((shown["JobState"], shown["ExitCode"]) == ("COMPLETED", "0:0"), f"{job.label}: {job.output()}"):
         return
     record = job.report()
-    checks.that(record["ranks"] == ranks and record["hosts"] == hosts, f"{job.label}: {record['ranks']}, {record['hosts']}")
+    checks.that((record["ranks"], record["hosts"]) == (ranks, hosts), f"{job.label}: {record['ranks']} on {hosts}")
     checks.that(record["verification"]["passed"] and not record["interrupted"], f"{job.label}: {record}")
     checks.that("verified   yes" in job.output() and "exit code 0" in job.output(), f"{job.label}: {job.output()}")
     checks.that(np.allclose(read_dense(job.folder / "C.h5"), expected, rtol=1e-12, atol=1e-12), f"{job.label}: C")
@@ -202,36 +211,41 @@ def products(checks, cluster, folder, expected):
             check_devices(checks, job, ranks, visible)
 
 
-def interruptions(checks, cluster, folder, expected):
-    """Asked to end early: exit code 85, C and a report of an interrupted run, requeued, and whole the second time."""
-    programs = wrapper(folder / "endless", f'[ "${{SLURM_RESTART_COUNT:-0}}" != 0 ] || set -- "$@" {ENDLESS}')
-    # By Slurm, two minutes before a time limit of two minutes: soon after the start, perhaps before a multiplication.
-    limited = Job(cluster, folder, "one-gpu", "--cpus-per-task=1", "--time=2", programs=programs).submit()
-    asked = [Job(cluster, folder, "eight-gpus", *PAIR, launcher=launcher, programs=programs).submit()
-             for launcher in LAUNCHERS]
-    for job in asked:
-        job.ranks(2)
-        job.ask()
-    for job in asked:
-        checks.that(job.wait("PENDING")["Restarts"] == "1", f"{job.label}: {job.show()}")
-        record = job.report()
-        checks.that(record["interrupted"] and record["verification"]["passed"], f"{job.label}: {record}")
-        checks.that(0 < record["multiply"]["repeats_done"] < record["multiply"]["repeat"], f"{job.label}: {record}")
-        checks.that("exit code 85" in job.output(), f"{job.label}: {job.output()}")
-        checks.that(np.allclose(read_dense(job.folder / "C.h5"), expected, rtol=1e-12, atol=1e-12), f"{job.label}: C")
-    for job in asked:
-        job.again()
-        check_product(checks, job, expected, 2)
-    return limited
+def endless_once(path):
+    """A wrapper that multiplies for ever unless the job was requeued."""
+    return wrapper(path, f'[ "${{SLURM_RESTART_COUNT:-0}}" != 0 ] || set -- "$@" {ENDLESS}')
 
 
-def limited_ends(checks, job, expected):
+def time_limit(checks, cluster, folder, expected):
+    """Slurm asks two minutes before a time limit of two minutes: soon after the start, perhaps before a product."""
+    programs = endless_once(folder / "limited")
+    job = Job(cluster, folder, "one-gpu", "--cpus-per-task=1", "--time=2", programs=programs).submit()
     job.again()
     check_product(checks, job, expected, 1)
     checks.that("exit code 85" in job.output(), f"{job.label}, time limit: {job.output()}")
 
 
-def last_restart(checks, cluster, folder):
+def asked(checks, cluster, folder, expected):
+    """Asked to end early: exit code 85, C and a report of an interrupted run, requeued, and whole the second time."""
+    programs = endless_once(folder / "asked")
+    jobs = [Job(cluster, folder, "eight-gpus", *PAIR, launcher=launcher, programs=programs).submit()
+             for launcher in LAUNCHERS]
+    for job in jobs:
+        job.ranks(2)
+        job.ask()
+    for job in jobs:
+        checks.that(job.requeued()["Restarts"] == "1", f"{job.label}: {job.show()}")
+        record = job.report()
+        checks.that(record["interrupted"] and record["verification"]["passed"], f"{job.label}: {record}")
+        checks.that(0 < record["multiply"]["repeats_done"] < record["multiply"]["repeat"], f"{job.label}: {record}")
+        checks.that("exit code 85" in job.output(), f"{job.label}: {job.output()}")
+        checks.that(np.allclose(read_dense(job.folder / "C.h5"), expected, rtol=1e-12, atol=1e-12), f"{job.label}: C")
+    for job in jobs:
+        job.again()
+        check_product(checks, job, expected, 2)
+
+
+def last_restart(checks, cluster, folder, _):
     """A job that was started three times before is not requeued."""
     job = Job(cluster, folder, "eight-gpus", *PAIR, arguments=ENDLESS, SLURM_RESTART_COUNT="3").submit()
     job.ranks(2)
@@ -240,10 +254,11 @@ def last_restart(checks, cluster, folder):
     checks.that((shown["JobState"], shown["ExitCode"]) == ("FAILED", f"{INTERRUPTED}:0"), f"{shown}\n{job.output()}")
 
 
-def killed_rank(checks, cluster, folder):
+def killed_rank(checks, cluster, folder, _):
     """The job ends within seconds and says why."""
-    for launcher in LAUNCHERS:
-        job = Job(cluster, folder, "eight-gpus", *PAIR, launcher=launcher, arguments=f"{ENDLESS} -o C.h5").submit()
+    jobs = [Job(cluster, folder, "eight-gpus", *PAIR, launcher=launcher, arguments=f"{ENDLESS} -o C.h5").submit()
+            for launcher in LAUNCHERS]
+    for launcher, job in zip(LAUNCHERS, jobs):
         os.kill(job.ranks(2)[1], signal.SIGKILL)
         start = time.monotonic()
         shown = job.ended()
@@ -255,7 +270,7 @@ def killed_rank(checks, cluster, folder):
         checks.that(not (job.folder / "C.h5").exists() and not programs_with(str(job.folder)), f"{job.label}: left")
 
 
-def usage(checks, cluster, folder):
+def usage(checks, cluster, folder, _):
     """An error is said once, not by every rank."""
     job = Job(cluster, folder, "eight-gpus", *PAIR, arguments="--no-such-option").submit()
     shown = job.ended()
@@ -263,9 +278,9 @@ def usage(checks, cluster, folder):
     checks.that(job.output().count("Try 'asparse_solve --help'") == 1, job.output())
 
 
-def array(checks, cluster, folder):
-    """A good matrix, one that is cut off, one whose task is asked to end early; a task too many. The last task of an array
-    has the number of the whole: only this one may be requeued."""
+def array(checks, cluster, folder, _):
+    """A good matrix, one that is cut off, one whose task is asked to end early; a task too many. The last task of an
+    array has the number of the whole: only this one may be requeued."""
     programs = wrapper(folder / "endless-c", f'[[ "$*" = *c.h5* && -z $SLURM_RESTART_COUNT ]] && set -- "$@" {ENDLESS}')
     job = Job(cluster, folder, "array", "--array=1-3%8", "--cpus-per-task=1", programs=programs)
     matrices, results = job.folder / "matrices", job.folder / "results"
@@ -294,7 +309,20 @@ def same_tail(checks):
     """What is below the lines to edit is the same in all scripts."""
     tails = {path.name: path.read_text().partition("# ---- nothing to edit below ----")[2]
              for path in (ROOT / "jobs").glob("*.sbatch")}
-    checks.that(len(tails) == 5 and len(set(tails.values())) == 1 and all(tails.values()), f"scripts differ: {set(tails)}")
+    checks.that(len(tails) == 5 and len(set(tails.values())) == 1 and all(tails.values()), f"they differ: {set(tails)}")
+
+
+def at_once(checks, parts, *arguments):
+    """Runs parts of the test side by side: they mostly wait."""
+    def run_part(part):
+        own = Checks()
+        part(own, *arguments)
+        return own
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        for own in pool.map(run_part, parts):
+            checks.passed += own.passed
+            checks.failed += own.failed
 
 
 def test():
@@ -310,12 +338,7 @@ def test():
         assert made.returncode == whole.returncode == OK, said(made) + said(whole)
         expected = read_dense(folder / "c.h5")
         with Cluster(folder) as cluster:
-            limited = interruptions(checks, cluster, folder, expected)
-            last_restart(checks, cluster, folder)
-            killed_rank(checks, cluster, folder)
-            usage(checks, cluster, folder)
-            array(checks, cluster, folder)
-            limited_ends(checks, limited, expected)
+            at_once(checks, (time_limit, asked, last_restart, killed_rank, usage, array), cluster, folder, expected)
             products(checks, cluster, folder, expected)
         checks.that(not cluster.state.exists(), "the cluster's folder is left")
     return checks.finish(least=70)
