@@ -23,6 +23,7 @@ extern "C" {
 /* Ordered by severity: when ranks disagree, the largest wins (see asparse_comm_agree). */
 typedef enum asparse_status {
   ASPARSE_OK = 0,
+  ASPARSE_INTERRUPTED,  /* ended early on SIGUSR1; the steps done are whole exit code 85 */
   ASPARSE_ERR_VERIFY,   /* the result failed verification                    exit code 3 */
   ASPARSE_ERR_USAGE,    /* an option or argument cannot be used              exit code 2 */
   ASPARSE_ERR_NO_INPUT, /* an input file does not exist or cannot be opened  exit code 66 */

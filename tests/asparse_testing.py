@@ -25,7 +25,7 @@ DATA = Path(os.environ.get("ASPARSE_DATA", ROOT / "../shared/data"))
 SANITIZED = bool(os.environ.get("ASPARSE_SANITIZED"))
 BRIEF = bool(os.environ.get("ASPARSE_BRIEF"))  # a second build of the same tree: fewer matrices and steps
 
-OK, RUNTIME, USAGE, VERIFY, DATA_ERROR, NO_INPUT = 0, 1, 2, 3, 65, 66
+OK, RUNTIME, USAGE, VERIFY, DATA_ERROR, NO_INPUT, INTERRUPTED = 0, 1, 2, 3, 65, 66, 85
 
 
 class Checks:
@@ -64,6 +64,28 @@ def run(program, *arguments, ranks=None, timeout=120, environment=None):
 
 def said(result):
     return f"exit {result.returncode}\n{result.stdout}{result.stderr}"
+
+
+def seconds_used(pid):
+    """Processor time of a process; 0 once it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def programs_with(text):
+    """Processes of asparse programs whose command line holds text, in order of their numbers."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes()
+        except OSError:
+            continue
+        if text.encode() in command and b"asparse_" in command.split(b"\0")[0]:
+            found.append(int(path.parent.name))
+    return sorted(found)
 
 
 class Folder:

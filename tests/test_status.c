@@ -34,10 +34,10 @@ static void long_messages_are_cut(void **unused) {
 
 static void exit_codes(void **unused) {
   (void)unused;
-  static const int codes[] = {
-      [ASPARSE_OK] = 0,         [ASPARSE_ERR_VERIFY] = 3, [ASPARSE_ERR_USAGE] = 2, [ASPARSE_ERR_NO_INPUT] = 66,
-      [ASPARSE_ERR_DATA] = 65,  [ASPARSE_ERR_MEMORY] = 1, [ASPARSE_ERR_IO] = 1,    [ASPARSE_ERR_MPI] = 1,
-      [ASPARSE_ERR_DEVICE] = 1, [ASPARSE_ERR_RUNTIME] = 1};
+  static const int codes[] = {[ASPARSE_OK] = 0,         [ASPARSE_INTERRUPTED] = 85,  [ASPARSE_ERR_VERIFY] = 3,
+                              [ASPARSE_ERR_USAGE] = 2,  [ASPARSE_ERR_NO_INPUT] = 66, [ASPARSE_ERR_DATA] = 65,
+                              [ASPARSE_ERR_MEMORY] = 1, [ASPARSE_ERR_IO] = 1,        [ASPARSE_ERR_MPI] = 1,
+                              [ASPARSE_ERR_DEVICE] = 1, [ASPARSE_ERR_RUNTIME] = 1};
   for (int status = ASPARSE_OK; status <= ASPARSE_ERR_RUNTIME; status++) {
     assert_int_equal(asparse_exit_code((asparse_status)status), codes[status]);
     assert_true(strlen(asparse_status_name((asparse_status)status)) > 1);

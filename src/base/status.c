@@ -57,6 +57,7 @@ void asparse_error_clear(void) { error_message[0] = error_source[0] = '\0'; }
 const char *asparse_status_name(asparse_status status) {
   switch (status) {
   case ASPARSE_OK: return "ok";
+  case ASPARSE_INTERRUPTED: return "interrupted";
   case ASPARSE_ERR_VERIFY: return "verification failed";
   case ASPARSE_ERR_USAGE: return "usage";
   case ASPARSE_ERR_NO_INPUT: return "no input";
@@ -74,6 +75,7 @@ int asparse_exit_code(asparse_status status) {
   switch (status) {
   case ASPARSE_OK: return 0;
   case ASPARSE_ERR_USAGE: return 2;
+  case ASPARSE_INTERRUPTED: return 85;
   case ASPARSE_ERR_VERIFY: return 3;
   case ASPARSE_ERR_DATA: return 65;
   case ASPARSE_ERR_NO_INPUT: return 66;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "programs/bench_fields.h"
 #include "programs/bench_matrix.h"
 #include "programs/bench_plot.h"
@@ -88,6 +89,8 @@ static asparse_status time_all(bench *b) {
     PASS(report_cases(b, first));
     if (status == ASPARSE_ERR_DEVICE) return status;
     if (status != ASPARSE_OK) PASS(note_failure(b, b->sources.paths[i], status));
+    b->record.interrupted = asparse_interrupt_came() && i + 1 < b->sources.count;
+    if (b->record.interrupted) break;
   }
   return ASPARSE_OK;
 }
@@ -138,11 +141,13 @@ static asparse_status report(bench *b) {
 
 /* The gravest thing that happened to any matrix. */
 static asparse_status verdict(const bench_record *r) {
-  asparse_status worst = r->n_wrong > 0 ? ASPARSE_ERR_VERIFY : ASPARSE_OK;
+  asparse_status worst = r->n_wrong > 0 ? ASPARSE_ERR_VERIFY : r->interrupted ? ASPARSE_INTERRUPTED : ASPARSE_OK;
   for (int i = 0; i < r->n_failures; i++) {
     if (r->failures[i].status > worst) worst = r->failures[i].status;
   }
   if (worst == ASPARSE_OK) return ASPARSE_OK;
+  if (worst == ASPARSE_INTERRUPTED)
+    return ASPARSE_FAIL(worst, "ended early on SIGUSR1, after %d matrices", r->n_matrices + r->n_skipped);
   if (r->n_failures == 0) return ASPARSE_FAIL(worst, "results beyond their error bound: %d", r->n_wrong);
   return ASPARSE_FAIL(worst, "%d of %d matrices failed, the first: %s", r->n_failures,
                       r->n_failures + r->n_matrices + r->n_skipped, r->failures[0].message);
@@ -167,6 +172,7 @@ cleanup:
 
 int main(int argc, char **argv) {
   bench_options options;
+  asparse_interrupt_listen();
   if (bench_options_parse(argc, argv, &options) != ASPARSE_OK) return asparse_program_usage_error(program);
   if (options.help) return bench_options_help(), 0;
   if (options.version) return asparse_program_version(program), 0;

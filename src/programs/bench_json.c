@@ -78,12 +78,12 @@ static asparse_status record_json(const bench_record *r, json_t **out) {
   json_t *groups = json_array();
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
   asparse_status status = append_groups(r, groups);
-  *out = json_pack("{s:i, s:s, s:s, s:s, s:o, s:s, s:s, s:i, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "schema",
+  *out = json_pack("{s:i, s:s, s:s, s:s, s:o, s:s, s:s, s:i, s:o, s:i, s:i, s:i, s:i, s:b, s:o, s:o, s:o}", "schema",
                    SCHEMA_VERSION, "program", "asparse_bench", "command", r->command, "date", date, "versions",
                    versions_json(r), "backend", r->backend, "device", r->device, "threads", r->threads, "options",
                    options_json(r->options), "matrices", r->n_matrices, "skipped", r->n_skipped, "wrong", r->n_wrong,
-                   "wrong_peers", r->n_wrong_peers, "failures", failures_json(r), "summary", groups, "results",
-                   rows_json(r));
+                   "wrong_peers", r->n_wrong_peers, "interrupted", r->interrupted, "failures", failures_json(r),
+                   "summary", groups, "results", rows_json(r));
   return status;
 }
 

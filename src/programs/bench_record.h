@@ -61,6 +61,7 @@ typedef struct bench_record {
   const char *command, *backend, *device, *libraries; /* borrowed */
   int threads;
   int n_matrices, n_skipped;  /* timed; below --min-nnz */
+  bool interrupted;           /* SIGUSR1 came before the last matrix */
   int n_wrong, n_wrong_peers; /* rows beyond the bound, of our kernels and of libraries */
   bench_case *cases;          /* [n_cases] */
   int n_cases;

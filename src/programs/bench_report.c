@@ -63,6 +63,7 @@ asparse_status bench_print_summary(const bench_record *record) {
   const bool cusparse = record->n_cases > 0 && record->cases[0].best_cusparse >= 0;
   printf("\n%d matrices timed, %d failed, %d below --min-nnz; wrong results: %d of ours, %d of libraries\n",
          record->n_matrices, record->n_failures, record->n_skipped, record->n_wrong, record->n_wrong_peers);
+  if (record->interrupted) printf("  note       ended early on SIGUSR1: matrices are left\n");
   for (int i = 0; i < record->n_failures; i++) printf("  failed     %s\n", record->failures[i].message);
   if (record->n_cases == 0) return ASPARSE_OK;
   printf("Geometric means over matrices; speed-ups over %s\n",

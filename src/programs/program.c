@@ -23,14 +23,15 @@ void asparse_program_begin(int *argc, char ***argv) {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
   int provided = 0;
-  int local_ranks = environment_int("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
+  /* mpirun says it, else srun: "8(x2)" */
+  int local_ranks = environment_int("OMPI_COMM_WORLD_LOCAL_SIZE", environment_int("SLURM_STEP_TASKS_PER_NODE", 1));
   if (local_ranks > sysconf(_SC_NPROCESSORS_ONLN)) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
   MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
 }
 
-static void print_error(const char *program) {
-  const char *source = asparse_error_source();
-  fprintf(stderr, "%s: error: %s\n", program, asparse_error_message());
+static void print_error(const char *program, asparse_status status) {
+  const char *source = asparse_error_source(), *kind = status == ASPARSE_INTERRUPTED ? "" : "error: ";
+  fprintf(stderr, "%s: %s%s\n", program, kind, asparse_error_message());
   if (getenv("ASPARSE_DEBUG")) fprintf(stderr, "%s: at %s\n", program, source);
 }
 
@@ -45,7 +46,7 @@ int asparse_program_end(asparse_comm **comm, asparse_status status, const char *
   int rank = 0;
   if (status == ASPARSE_ERR_MPI && comm && *comm) asparse_comm_abort(*comm, status);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (status != ASPARSE_OK && (rank == 0 || status == ASPARSE_ERR_MPI)) print_error(program);
+  if (status != ASPARSE_OK && (rank == 0 || status == ASPARSE_ERR_MPI)) print_error(program, status);
   asparse_comm_destroy(comm);
   report_leaks(program, rank);
   int code = asparse_exit_code(status);
@@ -54,14 +55,19 @@ int asparse_program_end(asparse_comm **comm, asparse_status status, const char *
   return code;
 }
 
-bool asparse_program_speaks(void) { return environment_int("OMPI_COMM_WORLD_RANK", 0) == 0; }
+/* As Open MPI's mpirun, srun --mpi=pmix and the launchers of PMI and PMI2 say it; -1 without a launcher. */
+static int launched_rank(void) {
+  return environment_int("OMPI_COMM_WORLD_RANK", environment_int("PMIX_RANK", environment_int("PMI_RANK", -1)));
+}
 
-/* Under mpirun the ranks wait for the one that speaks: the first rank to leave would end the job. */
+bool asparse_program_speaks(void) { return launched_rank() <= 0; }
+
+/* Under a launcher the ranks wait for the one that speaks: the first rank to leave would end the job. */
 int asparse_program_usage_error(const char *program) {
-  bool many = environment_int("OMPI_COMM_WORLD_SIZE", 1) > 1;
+  bool many = launched_rank() >= 0;
   if (many) MPI_Init(NULL, NULL);
   if (asparse_program_speaks()) {
-    print_error(program);
+    print_error(program, ASPARSE_ERR_USAGE);
     fprintf(stderr, "Try '%s --help'.\n", program);
   }
   if (many) {

@@ -41,7 +41,9 @@ typedef struct solve_record {
   int threads;
   double imbalance, saved_seconds;
   double seconds[N_PHASES]; /* this rank */
-  double *repeats;          /* [options->repeat] slowest rank of each repeat, one multiplication */
+  double *repeats;          /* [n_repeats] slowest rank of each repeat, one multiplication; room: options->repeat */
+  int n_repeats;            /* done: fewer than options->repeat where interrupted */
+  bool interrupted;         /* SIGUSR1 came before all repeats were done */
   int launches;             /* multiplications in a repeat, which its time is divided by */
   asparse_stats stats;
   asparse_verification verification;

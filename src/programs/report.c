@@ -116,8 +116,15 @@ static void print_times(const solve_record *r, const summary *s) {
            seconds_text(s->quantities[QUANTITY_PREDICTED_EXECUTE].max).value);
     return;
   }
+  if (r->interrupted)
+    printf("  note       ended early on SIGUSR1, after %d of %d timed multiplications\n", r->n_repeats,
+           r->options->repeat);
+  if (r->n_repeats == 0) {
+    printf("  multiply   not timed\n");
+    return;
+  }
   printf("  multiply   %s (median of %d; %s to %s): %.3g GFLOP/s, %.0f %% of what memory and arithmetic allow\n",
-         seconds_text(s->median_seconds).value, r->options->repeat, seconds_text(s->min_seconds).value,
+         seconds_text(s->median_seconds).value, r->n_repeats, seconds_text(s->min_seconds).value,
          seconds_text(s->max_seconds).value, s->gflops,
          s->median_seconds > 0 ? 100 * s->least_seconds / s->median_seconds : 0.0);
   printf("             predicted %s", seconds_text(s->quantities[QUANTITY_PREDICTED_EXECUTE].max).value);

@@ -73,11 +73,11 @@ static json_t *planning_json(const asparse_planning *planning) {
 
 static json_t *multiply_json(const solve_record *r, const summary *s) {
   json_t *repeats = json_array();
-  for (int i = 0; i < r->options->repeat; i++) json_array_append_new(repeats, json_real(r->repeats[i]));
-  return json_pack("{s:f, s:f, s:f, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:o}", "median_seconds", s->median_seconds,
+  for (int i = 0; i < r->n_repeats; i++) json_array_append_new(repeats, json_real(r->repeats[i]));
+  return json_pack("{s:f, s:f, s:f, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:o}", "median_seconds", s->median_seconds,
                    "min_seconds", s->min_seconds, "max_seconds", s->max_seconds, "repeat", r->options->repeat,
-                   "launches", r->launches, "warmup", r->options->warmup, "gflops", s->gflops, "least_seconds",
-                   s->least_seconds, "fraction_of_least",
+                   "repeats_done", r->n_repeats, "launches", r->launches, "warmup", r->options->warmup, "gflops",
+                   s->gflops, "least_seconds", s->least_seconds, "fraction_of_least",
                    s->median_seconds > 0 ? s->least_seconds / s->median_seconds : 0.0, "predicted_seconds",
                    s->quantities[QUANTITY_PREDICTED_EXECUTE].max, "sorted_seconds", repeats);
 }
@@ -132,17 +132,20 @@ static json_t *report_json(const solve_record *r, const summary *s) {
   time_t now = time(NULL);
   struct tm utc;
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-  return json_pack(
-      "{s:i, s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:o, s:o, s:I, s:{s:s, s:I, s:I}, s:o, s:o, s:{s:f, s:f, s:f}, s:o, s:o, "
-      "s:o, s:f, s:o, s:b}",
-      "schema", SCHEMA_VERSION, "program", "asparse_solve", "command", r->command, "date", date, "versions",
-      versions_json(), "ranks", s->ranks, "threads", r->threads, "hosts", s->hosts, "machine", machine_json(s),
-      "matrix", matrix_json(r), "seed", (json_int_t)r->options->seed, "b", "source", r->b_source, "rows",
+  json_t *report = json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:s, s:I, s:b, s:b}", "schema", SCHEMA_VERSION, "program",
+                             "asparse_solve", "command", r->command, "date", date, "ranks", s->ranks, "threads",
+                             r->threads, "hosts", s->hosts, "seed", (json_int_t)r->options->seed, "dry_run",
+                             r->options->dry_run, "interrupted", r->interrupted);
+  json_t *parts = json_pack(
+      "{s:o, s:o, s:o, s:{s:s, s:I, s:I}, s:o, s:o, s:{s:f, s:f, s:f}, s:o, s:o, s:o, s:f, s:o}", "versions",
+      versions_json(), "machine", machine_json(s), "matrix", matrix_json(r), "b", "source", r->b_source, "rows",
       (json_int_t)r->k, "columns", (json_int_t)r->n, "choices", choices_json(r, s), "planning",
       planning_json(&r->planning), "balance", "cost_max_over_mean", r->imbalance, "fill_ratio", s->fill_ratio,
       "replicate_bytes", s->replicate_bytes, "multiply", multiply_json(r, s), "phases", phases_json(s), "per_rank",
-      quantities_json(s), "saved_seconds", r->saved_seconds, "verification", verification_json(r), "dry_run",
-      r->options->dry_run);
+      quantities_json(s), "saved_seconds", r->saved_seconds, "verification", verification_json(r));
+  json_object_update(report, parts);
+  json_decref(parts);
+  return report;
 }
 
 static asparse_status write_json(const json_t *report, const char *path) {

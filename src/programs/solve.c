@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "asparse_config.h"
+#include "base/interrupt.h"
 #include "programs/generated.h"
 #include "programs/program.h"
 #include "programs/record.h"
@@ -40,6 +41,7 @@ static asparse_status load_matrix(asparse_comm *comm, const solve_options *optio
     record->seconds[PHASE_READ] = asparse_seconds() - start;
     record->n_duplicates = slab->n_duplicates;
     record->n_inexact = slab->n_inexact;
+    TRY(asparse_interrupt_agree(comm));
     asparse_program_progress(comm, "partitioning");
     asparse_options wanted = options->plan;
     if (b->path && b->dtype == ASPARSE_FP64 && wanted.own_precision) { /* B's digits are not dropped unasked */
@@ -88,22 +90,31 @@ static int launches_for(const asparse_comm *comm, const asparse_stats *stats) {
   return launches < 1 ? 1 : launches < MOST_LAUNCHES ? (int)launches : MOST_LAUNCHES;
 }
 
-/* Every repeat starts together and lasts as long as its slowest rank. Collective. */
+/* Every repeat starts together and lasts as long as its slowest rank. SIGUSR1 to any rank ends them after the
+ * multiplication at hand. Collective. */
 static asparse_status multiply(asparse_comm *comm, asparse_plan *plan, const solve_options *options,
                                const asparse_dense *b, asparse_dense *c, solve_record *record) {
   asparse_status status = ASPARSE_OK;
   asparse_program_progress(comm, "multiplying");
-  for (int i = -options->warmup; i < options->repeat; i++) {
+  for (int i = -options->warmup; i < options->repeat && !record->interrupted; i++) {
     double seconds = 0;
     record->launches = i < 0 ? 1 : launches_for(comm, &record->stats);
     TRY(asparse_comm_barrier(comm));
-    TRY(asparse_comm_agree(comm, run(plan, record->launches, b, c, &seconds)));
+    status = run(plan, record->launches, b, c, &seconds);
+    if (i + 1 < options->repeat) status = asparse_interrupt_check(comm, status);
+    status = asparse_comm_agree(comm, status);
+    record->interrupted = status == ASPARSE_INTERRUPTED;
+    if (!record->interrupted) TRY(status);
     asparse_plan_stats(plan, &record->stats);
-    if (i >= 0) record->repeats[i] = record->stats.device && comm->size == 1 ? seconds : record->stats.total_seconds;
+    if (i < 0) continue;
+    record->repeats[record->n_repeats++] =
+        record->stats.device && comm->size == 1 ? seconds : record->stats.total_seconds;
   }
-  TRY_MPI(MPI_Allreduce(MPI_IN_PLACE, record->repeats, options->repeat, MPI_DOUBLE, MPI_MAX, comm->mpi));
-  asparse_program_sort(record->repeats, options->repeat);
-  record->seconds[PHASE_MULTIPLY] = record->repeats[options->repeat / 2];
+  if (record->interrupted) asparse_error_clear();
+  status = ASPARSE_OK;
+  TRY_MPI(MPI_Allreduce(MPI_IN_PLACE, record->repeats, record->n_repeats, MPI_DOUBLE, MPI_MAX, comm->mpi));
+  asparse_program_sort(record->repeats, record->n_repeats);
+  record->seconds[PHASE_MULTIPLY] = record->repeats[record->n_repeats / 2];
   record->seconds[PHASE_PACK] = record->stats.pack_seconds;
   record->seconds[PHASE_COMMUNICATION] = record->stats.communication_seconds;
   record->seconds[PHASE_DIAG] = record->stats.diag_seconds;
@@ -155,13 +166,37 @@ cleanup:
   return status;
 }
 
+/* B, C = A·B, whether it is right, and C to where it was asked for. ERR_VERIFY in *verified alone. Collective. */
+static asparse_status product(asparse_comm *comm, asparse_plan *plan, const solve_options *options,
+                              const operand_source *source, solve_record *record, asparse_status *verified) {
+  asparse_status status = ASPARSE_OK;
+  asparse_dense *b = NULL, *c = NULL;
+  double start = asparse_seconds();
+  TRY(asparse_comm_agree(comm, asparse_plan_operands(plan, &b, &c)));
+  TRY(operand_fill(comm, options, source, plan, b));
+  record->seconds[PHASE_B] = asparse_seconds() - start;
+  TRY(asparse_interrupt_agree(comm));
+  if (record->stats.device && !plan->b_layout) TRY(multiply_on_engine(comm, plan, options, b, c, record));
+  else TRY(multiply(comm, plan, options, b, c, record));
+  if (options->verify) {
+    asparse_program_progress(comm, "verifying");
+    start = asparse_seconds();
+    *verified = asparse_verify(plan, b, c, options->seed, &record->verification);
+    if (*verified != ASPARSE_ERR_VERIFY) TRY(*verified);
+    record->seconds[PHASE_VERIFY] = asparse_seconds() - start;
+  }
+  if (*verified == ASPARSE_OK) TRY(deliver(comm, plan, options, c, record));
+cleanup:
+  asparse_dense_destroy(&b);
+  asparse_dense_destroy(&c);
+  return status;
+}
+
 static asparse_status solve(asparse_comm *comm, const solve_options *options, solve_record *record) {
   asparse_status status = ASPARSE_OK, verified = ASPARSE_OK;
   asparse_matrix *a = NULL;
   asparse_plan *plan = NULL;
-  asparse_dense *b = NULL, *c = NULL;
   operand_source source = {0};
-  double start;
 
   TRY(asparse_program_threads(comm, options->threads, &record->threads));
   record->repeats = asparse_calloc(options->repeat, sizeof *record->repeats, "repeats");
@@ -169,6 +204,7 @@ static asparse_status solve(asparse_comm *comm, const solve_options *options, so
   TRY(asparse_program_output_check(comm, options->generate ? NULL : options->matrix, options->output));
   TRY(operand_find(comm, options, &source));
   TRY(load_matrix(comm, options, &source, record, &a));
+  TRY(asparse_interrupt_agree(comm));
   TRY(operand_check(&source, a));
   describe_matrix(a, source.n, record);
   record->b_source = source.path ? source.path : "random";
@@ -176,35 +212,21 @@ static asparse_status solve(asparse_comm *comm, const solve_options *options, so
 
   asparse_program_progress(comm, "building shards");
   TRY(asparse_plan_create(a, &options->plan, source.n, &plan));
+  TRY(asparse_interrupt_agree(comm));
   asparse_plan_stats(plan, &record->stats);
   record->seconds[PHASE_BUILD] = record->stats.build_seconds;
   record->b_extent = asparse_plan_extent_of_b(plan, asparse_plan_placement(plan));
   record->c_extent = asparse_plan_extent_of_c(plan, asparse_plan_placement(plan));
   record->result = options->plan.bf16_result ? ASPARSE_BF16 : asparse_dtype_result(a->dtype);
-  if (!options->dry_run) {
-    start = asparse_seconds();
-    TRY(asparse_comm_agree(comm, asparse_plan_operands(plan, &b, &c)));
-    TRY(operand_fill(comm, options, &source, plan, b));
-    record->seconds[PHASE_B] = asparse_seconds() - start;
-    if (record->stats.device && !plan->b_layout) TRY(multiply_on_engine(comm, plan, options, b, c, record));
-    else TRY(multiply(comm, plan, options, b, c, record));
-    if (options->verify) {
-      asparse_program_progress(comm, "verifying");
-      start = asparse_seconds();
-      verified = asparse_verify(plan, b, c, options->seed, &record->verification);
-      if (verified != ASPARSE_ERR_VERIFY) TRY(verified);
-      record->seconds[PHASE_VERIFY] = asparse_seconds() - start;
-    }
-    if (verified == ASPARSE_OK) TRY(deliver(comm, plan, options, c, record));
-  }
+  if (!options->dry_run) TRY(product(comm, plan, options, &source, record, &verified));
   asparse_program_progress(comm, NULL);
   TRY(solve_report(comm, record));
-  status = verified;
+  TRY(verified);
+  TRY_THAT(!record->interrupted, ASPARSE_INTERRUPTED, "ended early on SIGUSR1, after %d of %d timed multiplications",
+           record->n_repeats, options->repeat);
 cleanup:
   asparse_program_progress(comm, NULL);
   operand_source_free(&source);
-  asparse_dense_destroy(&b);
-  asparse_dense_destroy(&c);
   asparse_plan_destroy(&plan);
   asparse_matrix_destroy(&a);
   FREE(record->repeats);
@@ -214,6 +236,7 @@ cleanup:
 int main(int argc, char **argv) {
   solve_options options;
   asparse_comm *comm = NULL;
+  asparse_interrupt_listen();
   if (solve_options_parse(argc, argv, &options) != ASPARSE_OK) return asparse_program_usage_error(program);
   if (options.help) return solve_options_help(), 0;
   if (options.version) return asparse_program_version(program), 0;

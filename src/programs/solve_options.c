@@ -125,7 +125,9 @@ static const char solve_help[] =
     "  -h, --help             this text\n"
     "  --version              version and how it was built\n"
     "\n"
-    "Exit codes: 0 fine, 1 run-time failure, 2 usage, 3 verification failed, 65 bad data, 66 no input.\n";
+    "Exit codes: 0 fine, 1 run-time failure, 2 usage, 3 verification failed, 65 bad data, 66 no input, 85 ended early\n"
+    "on SIGUSR1: after the multiplication at hand, with C and the report of the repeats done; after the step at hand and\n"
+    "with nothing written before the first multiplication.\n";
 
 void solve_options_help(void) {
   if (asparse_program_speaks()) fputs(solve_help, stdout);

@@ -159,10 +159,11 @@ asparse_status summary_create(asparse_comm *comm, const solve_record *record, su
   TRY(gather_places(comm, record, out));
   TRY(asparse_comm_agree(comm, asparse_host_rates_get(&rates)));
   TRY(asparse_program_core_share(comm, record->threads, &out->core_share));
-  int repeats = record->options->repeat;
-  out->min_seconds = record->repeats[0];
-  out->median_seconds = record->repeats[repeats / 2];
-  out->max_seconds = record->repeats[repeats - 1];
+  if (record->n_repeats > 0) {
+    out->min_seconds = record->repeats[0];
+    out->median_seconds = record->repeats[record->n_repeats / 2];
+    out->max_seconds = record->repeats[record->n_repeats - 1];
+  }
   if (out->median_seconds > 0) out->gflops = 2e-9 * (double)record->nnz * (double)record->n / out->median_seconds;
   out->least_seconds = record->stats.device ? out->quantities[QUANTITY_DEVICE_LEAST].max
                                             : least_seconds(record, &rates, comm->size * out->core_share);

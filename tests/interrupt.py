@@ -1,0 +1,117 @@
+"""SIGUSR1: asparse_solve ends after the multiplication at hand with C, a report and exit code 85, asparse_bench after the
+matrix at hand; before the first multiplication nothing is written."""
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+
+import numpy as np
+import scipy.sparse as sp
+
+from asparse_testing import (BIN, INTERRUPTED, MPIEXEC, OK, Checks, Folder, main, programs_with, read_dense, run, said,
+                             seconds_used, write_csr)
+
+RUNNING = 1.0  # seconds of processor time after which a rank has begun to multiply
+ENDLESS = 1000000
+
+
+def ask_launcher(command, mark, ranks):
+    """Starts command, sends SIGUSR1 to its first process once all ranks are multiplying; the result."""
+    environment = dict(os.environ, OMP_NUM_THREADS="1", ASPARSE_CHECK_LEAKS="1")
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=environment, start_new_session=True)
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        if len([pid for pid in programs_with(mark) if seconds_used(pid) > RUNNING]) == ranks:
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGUSR1)
+    try:
+        stdout, stderr = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        stdout, stderr = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def mpirun(checks, folder, expected):
+    """As a batch script does it: the launcher gets the signal and hands it to all ranks."""
+    for ranks in (1, 3):
+        report, out = folder / f"report{ranks}.json", folder / f"c{ranks}.h5"
+        solve = [BIN / "asparse_solve", folder / "a.h5", "--repeat", ENDLESS, "--cols", 16, "--json", report, "-o", out]
+        launcher = [*MPIEXEC, "-np", ranks] if ranks > 1 else []
+        result = ask_launcher([*launcher, *solve], str(out), ranks)
+        if not checks.that(result.returncode == INTERRUPTED, f"{ranks} ranks: {said(result)}"):
+            continue
+        record = json.loads(report.read_text())
+        times = record["multiply"]["sorted_seconds"]
+        checks.that(record["interrupted"] and record["verification"]["passed"], f"{ranks} ranks: {record}")
+        checks.that(record["multiply"]["repeats_done"] == len(times) and 0 < len(times) < ENDLESS, f"{len(times)} times")
+        checks.that(record["multiply"]["repeat"] == ENDLESS and times[0] > 0, f"{record['multiply']['repeat']} wanted")
+        checks.that(f"after {len(times)} of {ENDLESS} timed multiplications" in result.stderr, said(result))
+        checks.that("leaks" not in result.stderr, said(result))
+        checks.that(np.array_equal(read_dense(out), expected[ranks]), f"{ranks} ranks: C differs from a whole run's")
+
+
+def one_rank(checks, folder, expected):
+    """Only one rank gets the signal: all end together, at whatever step it came."""
+    report, out, again = folder / "report.json", folder / "c.h5", ["--repeat", 3000, "--cols", 16]
+    for fault, written in (("0:reading", False), ("2:partitioning", False), ("1:building", False), ("2:exchange", True)):
+        result = run("asparse_solve", folder / "a.h5", *again, "--json", report, "-o", out, ranks=3,
+                     environment={"ASPARSE_FAULT": f"ask:{fault}", "ASPARSE_CHECK_LEAKS": "1"})
+        checks.that(result.returncode == INTERRUPTED and "leaks" not in result.stderr, f"{fault}: {said(result)}")
+        checks.that("ended early on SIGUSR1, after" in result.stderr and "error" not in result.stderr, said(result))
+        checks.that(out.exists() == report.exists() == written, f"{fault}: what was written")
+        checks.that(not list(folder.glob(".*")), f"{fault}: temporary files")
+    record = json.loads(report.read_text())
+    checks.that(record["interrupted"] and record["multiply"]["repeats_done"] == 0, str(record))
+    checks.that("not timed" in result.stdout and "C          written" in result.stdout, said(result))
+    checks.that(np.array_equal(read_dense(out), expected[3]), "C of the untimed multiplication differs")
+
+
+def too_late(checks, folder, expected):
+    """What was asked for is all done, but for verifying and writing it: that is not an interrupted run."""
+    report, out = folder / "late.json", folder / "late.h5"
+    for phase in ("verifying", "writing"):
+        result = run("asparse_solve", folder / "a.h5", "--cols", 16, "--json", report, "-o", out, ranks=3,
+                     environment={"ASPARSE_FAULT": f"ask:1:{phase}"})
+        checks.that(result.returncode == OK, said(result))
+        record = json.loads(report.read_text())
+        checks.that(not record["interrupted"] and record["multiply"]["repeats_done"] == 5, f"{phase}: {record}")
+        checks.that(np.array_equal(read_dense(out), expected[3]), f"{phase}: C differs from a whole run's")
+
+
+def bench(checks, folder):
+    """The matrix at hand is finished; its rows are written, the others left."""
+    table, report = folder / "bench.csv", folder / "bench.json"
+    for name in ("first", "second"):
+        write_csr(folder / f"{name}.h5", sp.random(400, 400, 0.05, format="csr", random_state=5))
+    command = [BIN / "asparse_bench", folder / "first.h5", folder / "second.h5", "--backend", "host", "--cols", 8,
+               "--threads", 1, "--repeat", 10000, "--seconds", 2, "--csv", table, "--json", report]
+    result = ask_launcher(command, str(table), 1)
+    checks.that(result.returncode == INTERRUPTED and "after 1 matrices" in result.stderr, said(result))
+    record = json.loads(report.read_text())
+    checks.that(record["interrupted"] and record["matrices"] == 1, f"{record['matrices']} matrices")
+    checks.that({row["matrix"] for row in csv.DictReader(table.open())} == {"first"}, table.read_text())
+
+
+def test():
+    checks = Checks()
+    with Folder() as folder:
+        made = run("asparse_generate", "grid2d:40", "-o", folder / "a.h5", "-q")
+        assert made.returncode == OK, said(made)
+        expected = {}
+        for ranks in (1, 3):
+            result = run("asparse_solve", folder / "a.h5", "--cols", 16, "-o", folder / "whole.h5", ranks=ranks)
+            checks.that(result.returncode == OK, said(result))
+            expected[ranks] = read_dense(folder / "whole.h5")
+        mpirun(checks, folder, expected)
+        one_rank(checks, folder, expected)
+        too_late(checks, folder, expected)
+        bench(checks, folder)
+    return checks.finish(least=40)
+
+
+main(test)
