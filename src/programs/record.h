@@ -13,7 +13,7 @@ typedef enum phase {
   PHASE_B,        /* filling or reading B */
   PHASE_COPY,     /* B to the GPU and C back */
   PHASE_MULTIPLY, /* median over repeats, whole execute */
-  PHASE_PACK,     /* parts of it, of the last repeat, some of them at the same time */
+  PHASE_PACK,     /* parts of it, of the median repeat, some of them at the same time */
   PHASE_COMMUNICATION,
   PHASE_DIAG,
   PHASE_EXPOSED,

@@ -90,11 +90,39 @@ static int launches_for(const asparse_comm *comm, const asparse_stats *stats) {
   return launches < 1 ? 1 : launches < MOST_LAUNCHES ? (int)launches : MOST_LAUNCHES;
 }
 
+/* The phases within a multiplication are those from PHASE_PACK to PHASE_LAYOUT. */
+enum { N_PARTS = PHASE_LAYOUT - PHASE_PACK + 1 };
+
+static void note_parts(const asparse_stats *stats, double parts[N_PARTS]) {
+  parts[0] = stats->pack_seconds;
+  parts[PHASE_COMMUNICATION - PHASE_PACK] = stats->communication_seconds;
+  parts[PHASE_DIAG - PHASE_PACK] = stats->diag_seconds;
+  parts[PHASE_EXPOSED - PHASE_PACK] = stats->exposed_seconds;
+  parts[PHASE_OFFD - PHASE_PACK] = stats->offd_seconds;
+  parts[PHASE_LAYOUT - PHASE_PACK] = stats->layout_seconds;
+}
+
+/* Sorts the repeats; the phases are those of the one that is the median. seconds, parts: as they were run. */
+static void take_median(solve_record *record, const double *seconds, double (*parts)[N_PARTS]) {
+  const int n = record->n_repeats;
+  if (n == 0) return;
+  asparse_program_sort(record->repeats, n);
+  const double median = record->repeats[n / 2];
+  int i = 0;
+  while (i < n - 1 && seconds[i] != median) i++;
+  memcpy(&record->seconds[PHASE_PACK], parts[i], sizeof parts[i]);
+  record->seconds[PHASE_MULTIPLY] = median;
+}
+
 /* Every repeat starts together and lasts as long as its slowest rank. SIGUSR1 to any rank ends them after the
  * multiplication at hand. Collective. */
 static asparse_status multiply(asparse_comm *comm, asparse_plan *plan, const solve_options *options,
                                const asparse_dense *b, asparse_dense *c, solve_record *record) {
   asparse_status status = ASPARSE_OK;
+  double(*parts)[N_PARTS] = NULL, *each = NULL;
+  parts = asparse_malloc(options->repeat, sizeof *parts, "phases of repeats");
+  each = asparse_malloc(options->repeat, sizeof *each, "repeats");
+  TRY(asparse_comm_agree(comm, parts && each ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
   asparse_program_progress(comm, "multiplying");
   for (int i = -options->warmup; i < options->repeat && !record->interrupted; i++) {
     double seconds = 0;
@@ -107,21 +135,17 @@ static asparse_status multiply(asparse_comm *comm, asparse_plan *plan, const sol
     if (!record->interrupted) TRY(status);
     asparse_plan_stats(plan, &record->stats);
     if (i < 0) continue;
-    record->repeats[record->n_repeats++] =
-        record->stats.device && comm->size == 1 ? seconds : record->stats.total_seconds;
+    each[record->n_repeats] = record->stats.device && comm->size == 1 ? seconds : record->stats.total_seconds;
+    note_parts(&record->stats, parts[record->n_repeats++]);
   }
   if (record->interrupted) asparse_error_clear();
   status = ASPARSE_OK;
-  TRY_MPI(MPI_Allreduce(MPI_IN_PLACE, record->repeats, record->n_repeats, MPI_DOUBLE, MPI_MAX, comm->mpi));
-  asparse_program_sort(record->repeats, record->n_repeats);
-  record->seconds[PHASE_MULTIPLY] = record->repeats[record->n_repeats / 2];
-  record->seconds[PHASE_PACK] = record->stats.pack_seconds;
-  record->seconds[PHASE_COMMUNICATION] = record->stats.communication_seconds;
-  record->seconds[PHASE_DIAG] = record->stats.diag_seconds;
-  record->seconds[PHASE_EXPOSED] = record->stats.exposed_seconds;
-  record->seconds[PHASE_OFFD] = record->stats.offd_seconds;
-  record->seconds[PHASE_LAYOUT] = record->stats.layout_seconds;
+  TRY_MPI(MPI_Allreduce(MPI_IN_PLACE, each, record->n_repeats, MPI_DOUBLE, MPI_MAX, comm->mpi));
+  memcpy(record->repeats, each, (size_t)record->n_repeats * sizeof *each);
+  take_median(record, each, parts);
 cleanup:
+  asparse_free(parts);
+  asparse_free(each);
   return status;
 }
 
