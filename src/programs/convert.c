@@ -1,5 +1,5 @@
 /* asparse_convert: a matrix of another format, or in another program's HDF5 file, becomes an HDF5 file (Binsparse CSR),
- * which all other programs read. */
+ * which all other programs read, or a file of another format. */
 #include <getopt.h>
 #include <jansson.h>
 #include <math.h>
@@ -18,6 +18,8 @@ static const char program[] = "asparse_convert";
 
 typedef struct convert_options {
   const char *input, *output, *json;
+  const char *to; /* name of the output's format; NULL: by the output's name */
+  int format;
   asparse_import_options import;
   asparse_read_options read; /* of HDF5 files */
   asparse_dtype precision;
@@ -32,11 +34,12 @@ typedef struct convert_record {
 } convert_record;
 
 static const char help[] =
-    "usage: asparse_convert [options] INPUT[::NAME] matrix.h5\n"
+    "usage: asparse_convert [options] INPUT[::NAME] OUTPUT\n"
     "\n"
     "Reads a matrix of another format, or in another program's HDF5 file, and writes it as HDF5 in the Binsparse CSR\n"
-    "layout: symmetric matrices are expanded, rows sorted, duplicates summed. The format is told by the content,\n"
-    "compressed files are decompressed, \"-\" is standard input. The output is whole or absent.\n"
+    "layout, which all other programs read, or in another format: symmetric matrices are expanded, rows sorted,\n"
+    "duplicates summed. The format of the input is told by its content, compressed files are decompressed, \"-\" is\n"
+    "standard input; that of the output by its name. The output is whole or absent.\n"
     "\n"
     "  --from FORMAT     what the input is, where its content leaves it open:\n"
     "                      mtx    Matrix Market\n"
@@ -46,6 +49,11 @@ static const char help[] =
     "                      mat5   MATLAB 5 (save -v6, -v7); \"file.mat::NAME\" where it holds several sparse arrays\n"
     "                      npz    SciPy npz; \"file.npz::NAME\" where it holds several matrices\n"
     "                      edges  edge list: \"from to [weight]\" a line\n"
+    "  --to FORMAT       what to write, where the output's name does not tell it:\n"
+    "                      h5     Binsparse CSR in HDF5 (.h5, .hdf5)\n"
+    "                      h5ad   AnnData, the matrix as /X (.h5ad)\n"
+    "                      mtx    Matrix Market coordinates (.mtx)\n"
+    "                      mtx.gz the same in gzip (.mtx.gz)\n"
     "  --ids keep|compact  rows of an edge list: vertex numbers as they are (default), or only those that occur\n"
     "  --precision TYPE  fp64 or fp32: the type of the values that are written (default: the file's own)\n"
     "  --transpose       take the transposed matrix of an HDF5 file (PETSc's files of MATLAB's kind)\n"
@@ -90,13 +98,15 @@ static asparse_status parse_operands(int argc, char **argv, convert_options *o) 
     return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "one input and one output are enough; '%s' is too much", argv[optind + 2]);
   o->input = argv[optind];
   o->output = argv[optind + 1];
+  PASS(asparse_export_find(o->output, o->to, &o->format));
   return check_files(o);
 }
 
 static asparse_status parse_options(int argc, char **argv, convert_options *o) {
-  enum { PRECISION = 256, FROM, IDS, JSON, VERSION };
+  enum { PRECISION = 256, FROM, TO, IDS, JSON, VERSION };
   static const struct option table[] = {{"precision", required_argument, NULL, PRECISION},
                                         {"from", required_argument, NULL, FROM},
+                                        {"to", required_argument, NULL, TO},
                                         {"ids", required_argument, NULL, IDS},
                                         {"json", required_argument, NULL, JSON},
                                         OPTION_READ_TABLE,
@@ -115,6 +125,7 @@ static asparse_status parse_options(int argc, char **argv, convert_options *o) {
       o->precision_given = true;
       break;
     case FROM: o->import.from = optarg; break;
+    case TO: o->to = optarg; break;
     case IDS: PASS(parse_ids(optarg, &o->import.ids)); break;
     case JSON: o->json = optarg; break;
     case OPTION_TRANSPOSE:
@@ -163,15 +174,15 @@ static asparse_status read_matrix(asparse_comm *comm, const convert_options *o, 
 
 /* Values of a pattern are all 1, unless duplicates were summed. */
 static const char *stored_value_type(const convert_record *r) {
-  if (strcmp(r->source.value_type, "pattern") == 0 && r->n_duplicates == 0) return "pattern";
-  return NULL;
+  return strcmp(r->source.value_type, "pattern") == 0 && r->n_duplicates > 0 ? "integer" : r->source.value_type;
 }
 
 static asparse_status write_matrix(asparse_comm *comm, const convert_options *o, const asparse_csr *a,
                                    const convert_record *record, const char *command) {
-  const asparse_provenance provenance = {
+  asparse_provenance provenance = {
       .program = "asparse_convert " ASPARSE_VERSION, .source = o->input, .options = command};
-  return asparse_csr_write(comm, o->output, a, stored_value_type(record), &provenance);
+  PASS(asparse_matrix_hash(comm, a, &provenance.matrix_hash));
+  return asparse_export(comm, o->output, o->format, a, stored_value_type(record), &provenance);
 }
 
 static int64_t file_bytes(const char *path) {
