@@ -1,6 +1,7 @@
 #include "io/hdf5_read.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -50,15 +51,15 @@ static asparse_status check_regular_file(const char *path) {
 
 bool asparse_path_is_hdf5(const char *path) {
   struct stat info;
-  char *file = NULL, *object = NULL;
-  bool is_hdf5 = false;
+  char file[PATH_MAX];
+  const char *mark = strstr(path, "::");
+  const size_t length = mark ? (size_t)(mark - path) : strlen(path);
+  if (length >= sizeof file) return false;
+  memcpy(file, path, length);
+  file[length] = '\0';
   asparse_hdf5_begin();
-  if (asparse_path_split(path, &file, &object) == ASPARSE_OK && stat(file, &info) == 0 && S_ISREG(info.st_mode))
-    is_hdf5 = H5Fis_hdf5(file) > 0;
+  bool is_hdf5 = stat(file, &info) == 0 && S_ISREG(info.st_mode) && H5Fis_hdf5(file) > 0;
   H5Eclear2(H5E_DEFAULT);
-  asparse_error_clear();
-  asparse_free(file);
-  asparse_free(object);
   return is_hdf5;
 }
 
