@@ -10,15 +10,16 @@
 #include "asparse_config.h"
 #include "io/io.h"
 
+#define CONVERT_IT ": convert it first, asparse_convert FILE OUT.h5"
+
 /* What a file that is not HDF5 looks like, and what to do with it. */
 static const char *looks_like(const unsigned char *head, size_t length) {
   static const struct {
     const char *magic, *advice;
-  } known[] = {{"%%MatrixMarket", "it is a Matrix Market file: convert it first, asparse_convert FILE OUT.h5"},
-               {"MATLAB 5.0", "it is a MATLAB 5 file: save it with -v7.3"},
-               {"\x1f\x8b", "it is compressed with gzip: a Matrix Market file goes through asparse_convert, others "
-                            "must be unpacked first"},
-               {"PK\x03\x04", "it is a zip archive (NumPy .npz?)"},
+  } known[] = {{"%%MatrixMarket", "it is a Matrix Market file" CONVERT_IT},
+               {"MATLAB 5.0", "it is a MATLAB 5 file" CONVERT_IT},
+               {"\x1f\x8b", "it is compressed with gzip" CONVERT_IT},
+               {"PK\x03\x04", "it is a zip archive, as SciPy's .npz is one" CONVERT_IT},
                {"\x93NUMPY", "it is a NumPy array"},
                {"CDF", "it is a classic NetCDF file"}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -28,7 +29,7 @@ static const char *looks_like(const unsigned char *head, size_t length) {
   for (size_t i = 0; i < length; i++) {
     if (head[i] < 0x20 && !strchr("\t\n\r\f", head[i])) return "it is no kind of file that asparse knows";
   }
-  return "it looks like text";
+  return "it looks like text" CONVERT_IT;
 }
 
 static asparse_status check_regular_file(const char *path) {

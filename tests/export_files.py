@@ -122,8 +122,8 @@ def patterns(checks, folder):
             lines = [line for line in back.read_text().split("\n") if not line.startswith("% ")]
             field = "real" if form == "h5ad" else "integer" if form == "h5" else "pattern"
             checks.that(lines[0].split()[3] == field, f"pattern by way of {form}: {lines[0]}")
-            checks.that([line.split()[:2] for line in lines[1:-1]] == [["3", "4"], ["1", "1"], ["3", "1"], ["3", "4"]],
-                        f"pattern by way of {form}: {lines}")
+            places = [line.split()[:2] for line in lines[1:-1]]
+            checks.that(places == [["3", "4"], ["1", "1"], ["3", "1"], ["3", "4"]], f"pattern by way of {form}: {lines}")
     source.write_text("%%MatrixMarket matrix coordinate pattern general\n2 2 3\n1 1\n2 2\n1 1\n")
     if convert(checks, "pattern with duplicates", source, folder / "sum.mtx"):
         checks.that((folder / "sum.mtx").read_text().endswith("\n2 2 2\n1 1 2\n2 2 1\n"), "sums of a pattern's duplicates")
@@ -185,16 +185,19 @@ def provenance(checks, folder):
     convert(checks, "to h5", text, h5, ranks=3)
     convert(checks, "to h5ad", h5, folder / "a.h5ad")
     convert(checks, "to mtx", h5, folder / "b.mtx")
-    checks.that(run("asparse_solve", "-q", h5, "--cols", 3, "-o", folder / "C.h5").returncode == OK, "solve")
-    checks.that(run("asparse_partition", "-q", h5, "--parts", 2, "-o", folder / "a.p2.h5").returncode == OK, "partition")
-    checks.that(run("asparse_solve", "-q", folder / "a.p2.h5", "--cols", 3, "-o", folder / "C2.h5", ranks=2).returncode == OK,
-                "solve the parts")
+    parts = folder / "a.p2.h5"
+    for arguments, ranks in ((["asparse_solve", "-q", h5, "--cols", 3, "-o", folder / "C.h5"], None),
+                             (["asparse_partition", "-q", h5, "--parts", 2, "-o", parts], None),
+                             (["asparse_solve", "-q", parts, "--cols", 3, "-o", folder / "C2.h5"], 2)):
+        result = run(*arguments, ranks=ranks)
+        checks.that(result.returncode == OK, f"{arguments}: {said(result)}")
     expected = matrix_hash(a)
     for name, program, source in (("a.h5", "asparse_convert", text), ("a.h5ad", "asparse_convert", h5),
                                   ("C.h5", "asparse_solve", h5), ("a.p2.h5", "asparse_partition", h5),
-                                  ("C2.h5", "asparse_solve", folder / "a.p2.h5")):
+                                  ("C2.h5", "asparse_solve", parts)):
         with h5py.File(folder / name) as file:
-            said_there = {key: bytes(file.attrs[key]).decode() for key in ("program", "source", "options", "matrix_hash")}
+            keys = ("program", "source", "options", "matrix_hash")
+            said_there = {key: bytes(file.attrs[key]).decode() for key in keys}
         checks.that(said_there["program"].startswith(program + " "), f"{name}: {said_there}")
         checks.that(said_there["source"] == str(source), f"{name}: {said_there}")
         checks.that(program in said_there["options"] and str(source) in said_there["options"], f"{name}: {said_there}")

@@ -1,7 +1,7 @@
-/* Every allocation fails once: fail_allocations FOLDER FILE..., on any number of ranks. Each FILE is read, written in
- * every format into FOLDER and, when it is HDF5, partitioned and planned; for n = 1, 2, … the n-th allocation of that
- * fails, on one rank after the other. The status must be the same on all ranks, a message must name what could not be
- * allocated, nothing may leak, and no file may be left. Prints how many allocations failed. */
+/* Every allocation fails once: fail_allocations FOLDER FILE..., on any number of ranks. Each FILE is read and, where it
+ * is HDF5, written in every format into FOLDER, partitioned and planned; of each of these the n-th allocation fails, for
+ * n = 1, 2, … (on several ranks in growing steps), on one rank after the other. The status must be the same on all ranks,
+ * a message must name what could not be allocated, nothing may leak, and no file may be left. Prints how many failed. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -90,10 +90,11 @@ static bool fail_once(asparse_comm *comm, job *job, int64_t n, int rank) {
   return true;
 }
 
+/* All of them where there is one rank; on several, which take longer, fewer of the later ones. */
 static void sweep(asparse_comm *comm, job *job) {
   for (int rank = 0; rank < comm->size; rank++) {
     int64_t n = 1;
-    while (fail_once(comm, job, n, rank)) n++;
+    while (fail_once(comm, job, n, rank)) n += comm->size == 1 ? 1 : 1 + n / 8;
   }
 }
 

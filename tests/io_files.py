@@ -1,6 +1,6 @@
-"""Every file of io-files/MANIFEST.tsv, which other programs wrote, through asparse_convert: values, shape and entries as
-SciPy, h5py or the file's own text have them, or the exit code and the words of a refusal; none takes longer than SECONDS
-or more memory than BYTES. Ends with a table by format.
+"""Every file of io-files/MANIFEST.tsv, which other programs wrote, through asparse_convert: values, shape and entries
+as SciPy, h5py or the file's own text have them, or the exit code and the words of a refusal; none takes longer than
+SECONDS or more memory than BYTES. Ends with a table by format.
 
 FORMATS has a function for each format that says what a row should give. Where the manifest itself is wrong or silent,
 `listed` and `manifest_says_otherwise` say what is right and why. An argument (mtx) chooses formats.
@@ -118,7 +118,7 @@ def mtx(row, path):
         if re.search(name, path.name):
             return Case(path, DATA_ERROR, words)
     if reference.is_complex(content):
-        return Case(path, DATA_ERROR, "complex values are not supported yet" if path.parent.name == "mtx" else path.name)
+        return Case(path, DATA_ERROR, "complex values are not supported" if path.parent.name == "mtx" else path.name)
     if path.parent.name == "mtx-invalid" and not any(re.search(name, path.name) for name in ACCEPTED_MTX):
         if "dim_over_32_bit" in path.name:
             return Case(path, RUNTIME, "GiB")
@@ -147,8 +147,9 @@ def metis(row, path):
 
 
 BOEING_REASONS = {
-    "10": 'found "-4"', "11": "5 pointers in a file", "12": '"xxx"', "13": '"ixa"', "14": '"iux"', "15": "must be square",
-    "2": "first pointer is 42", "3": "pointer 2 is 42", "4": "row indices", "7": "is 9", "8": "values", "9": "one triangle"}
+    "2": "first pointer is 42", "3": "pointer 2 is 42", "4": "row indices", "7": "is 9", "8": "values",
+    "9": "one triangle", "10": 'found "-4"', "11": "5 pointers in a file", "12": '"xxx"', "13": '"ixa"',
+    "14": '"iux"', "15": "must be square"}
 
 
 def boeing(row, path):
@@ -178,7 +179,8 @@ def npz(row, path):
     prefix = "adj_" if row["matrix"] else ""
     arrays = reference.parts_of(path)
     data, indices, indptr, shape = (arrays[prefix + key] for key in ("data", "indices", "indptr", "shape"))
-    return Case(f"{path}::adj" if prefix else path, matrix=sp.csr_matrix((data, indices, indptr), shape), stored=len(data))
+    a = sp.csr_matrix((data, indices, indptr), shape)
+    return Case(f"{path}::adj" if prefix else path, matrix=a, stored=len(data))
 
 
 def mat5(row, path):

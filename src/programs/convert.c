@@ -1,7 +1,6 @@
 /* asparse_convert: a matrix of another format, or in another program's HDF5 file, becomes an HDF5 file (Binsparse CSR),
  * which all other programs read, or a file of another format. */
 #include <getopt.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "asparse_config.h"
 #include "base/clock.h"
 #include "io/io.h"
+#include "programs/json_record.h"
 #include "programs/option_values.h"
 #include "programs/program.h"
 
@@ -83,14 +83,6 @@ static asparse_status parse_ids(const char *text, asparse_ids *ids) {
   return ASPARSE_OK;
 }
 
-static asparse_status check_files(const convert_options *o) {
-  struct stat input, output;
-  if (stat(o->input, &input) == 0 && stat(o->output, &output) == 0 && input.st_dev == output.st_dev &&
-      input.st_ino == output.st_ino)
-    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "%s and %s are the same file; name another output", o->input, o->output);
-  return ASPARSE_OK;
-}
-
 static asparse_status parse_operands(int argc, char **argv, convert_options *o) {
   if (argc - optind < 2)
     return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "no %s file given", argc == optind ? "input" : "output");
@@ -98,8 +90,7 @@ static asparse_status parse_operands(int argc, char **argv, convert_options *o) 
     return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "one input and one output are enough; '%s' is too much", argv[optind + 2]);
   o->input = argv[optind];
   o->output = argv[optind + 1];
-  PASS(asparse_export_find(o->output, o->to, &o->format));
-  return check_files(o);
+  return asparse_export_find(o->output, o->to, &o->format);
 }
 
 static asparse_status parse_options(int argc, char **argv, convert_options *o) {
@@ -190,9 +181,9 @@ static int64_t file_bytes(const char *path) {
   return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (int64_t)info.st_size : 0;
 }
 
-static asparse_status write_json(const convert_options *o, const asparse_csr *a, const convert_record *r) {
+static json_t *record_json(const convert_options *o, const asparse_csr *a, const convert_record *r) {
   const int64_t input_bytes = file_bytes(o->input), output_bytes = file_bytes(o->output);
-  json_t *record = json_pack(
+  return json_pack(
       "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f}",
       "program", program, "version", ASPARSE_VERSION, "input", o->input, "output", o->output, "format",
       r->source.format, "note", r->source.note, "rows", (json_int_t)a->m, "columns", (json_int_t)a->k, "stored_entries",
@@ -202,12 +193,6 @@ static asparse_status write_json(const convert_options *o, const asparse_csr *a,
       (json_int_t)output_bytes, "read_seconds", r->read_seconds, "write_seconds", r->write_seconds,
       "read_mb_per_second", 1e-6 * (double)input_bytes / r->read_seconds, "write_mb_per_second",
       1e-6 * (double)output_bytes / r->write_seconds);
-  const bool to_stdout = strcmp(o->json, "-") == 0;
-  FILE *file = !record ? NULL : to_stdout ? stdout : fopen(o->json, "w");
-  bool written = file && json_dumpf(record, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
-  if (file && (to_stdout ? fflush(file) : fclose(file)) != 0) written = false;
-  json_decref(record);
-  return written ? ASPARSE_OK : ASPARSE_FAIL(ASPARSE_ERR_IO, "cannot write the JSON record to %s", o->json);
 }
 
 static void print_summary(const convert_options *o, const asparse_csr *a, const convert_record *r) {
@@ -219,14 +204,6 @@ static void print_summary(const convert_options *o, const asparse_csr *a, const 
     fprintf(stderr, "%s: %lld duplicate entries were summed\n", program, (long long)r->n_duplicates);
   if (r->n_inexact > 0)
     fprintf(stderr, "%s: %lld integers beyond 2^53 were rounded to fp64\n", program, (long long)r->n_inexact);
-}
-
-static asparse_status report(asparse_comm *comm, const convert_options *o, const asparse_csr *a,
-                             const convert_record *r) {
-  asparse_status status = ASPARSE_OK;
-  if (comm->rank == 0 && !o->quiet) print_summary(o, a, r);
-  if (comm->rank == 0 && o->json) status = write_json(o, a, r);
-  return asparse_comm_agree(comm, status);
 }
 
 int main(int argc, char **argv) {
@@ -246,6 +223,7 @@ int main(int argc, char **argv) {
   asparse_program_begin(&argc, &argv);
   TRY(asparse_comm_create(&comm, MPI_COMM_WORLD));
   TRY(asparse_program_threads(comm, 0, &threads));
+  TRY(asparse_program_output_check(comm, options.input, options.output));
 
   double start = asparse_seconds();
   if (!options.quiet) asparse_program_progress(comm, "reading");
@@ -256,7 +234,9 @@ int main(int argc, char **argv) {
   record.read_seconds = read - start;
   record.write_seconds = asparse_seconds() - read;
   asparse_program_progress(comm, NULL);
-  TRY(report(comm, &options, a, &record));
+  if (comm->rank == 0 && !options.quiet) print_summary(&options, a, &record);
+  if (options.json)
+    TRY(json_record_write(comm, options.json, comm->rank == 0 ? record_json(&options, a, &record) : NULL));
 
 cleanup:
   if (status != ASPARSE_OK && comm) asparse_program_progress(comm, NULL);
