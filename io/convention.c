@@ -12,8 +12,10 @@ bool asparse_place_has(const asparse_place *place, const char *attribute, const 
 bool asparse_place_says(const asparse_place *place, const char *attribute, const char *word) {
   char *text = NULL;
   if (H5Aexists(place->object, attribute) <= 0) return false;
-  bool says = asparse_hdf5_read_text(place->object, attribute, &text) == ASPARSE_OK && strstr(text, word);
-  if (!text) asparse_error_clear();
+  asparse_status status = asparse_hdf5_read_text(place->object, attribute, &text);
+  bool says = status == ASPARSE_OK && strstr(text, word);
+  if (status == ASPARSE_ERR_MEMORY) *place->unknown = status;
+  else if (status != ASPARSE_OK) asparse_error_clear();
   asparse_free(text);
   return says;
 }

@@ -9,6 +9,7 @@ typedef struct asparse_place {
   hid_t file, object; /* object: an open group or dataset */
   const char *path;   /* of the object; "/" is the root */
   const asparse_read_options *options;
+  asparse_status *unknown; /* set to ERR_MEMORY where a question could not be answered: its answer was then "no" */
 } asparse_place;
 
 typedef enum asparse_matrix_kind { ASPARSE_IS_NO_MATRIX = 0, ASPARSE_IS_SPARSE, ASPARSE_IS_DENSE } asparse_matrix_kind;

@@ -38,9 +38,10 @@ cleanup:
 static asparse_matrix_kind detect(const asparse_place *place) {
   asparse_binsparse descriptor;
   if (!asparse_place_has(place, ASPARSE_BINSPARSE_ATTRIBUTE, NULL)) return ASPARSE_IS_NO_MATRIX;
-  if (read_descriptor(place->object, &descriptor) == ASPARSE_OK)
-    return asparse_binsparse_is_dense(descriptor.format) ? ASPARSE_IS_DENSE : ASPARSE_IS_SPARSE;
-  asparse_error_clear();
+  asparse_status status = read_descriptor(place->object, &descriptor);
+  if (status == ASPARSE_OK) return asparse_binsparse_is_dense(descriptor.format) ? ASPARSE_IS_DENSE : ASPARSE_IS_SPARSE;
+  if (status == ASPARSE_ERR_MEMORY) *place->unknown = status;
+  else asparse_error_clear();
   return ASPARSE_IS_SPARSE;
 }
 

@@ -11,7 +11,8 @@ static bool is_at(const asparse_place *place, const char *path) {
 }
 
 static asparse_status open_root(const asparse_place *place, asparse_place *root) {
-  *root = (asparse_place){.file = place->file, .object = -1, .path = "/", .options = place->options};
+  *root = (asparse_place){
+      .file = place->file, .object = -1, .path = "/", .options = place->options, .unknown = place->unknown};
   return asparse_hdf5_open_object(place->file, "/", &root->object);
 }
 

@@ -1,6 +1,7 @@
 #include "io/hdf5_read.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,15 +10,16 @@
 #include "asparse_config.h"
 #include "io/io.h"
 
+#define CONVERT_IT ": convert it first, asparse_convert FILE OUT.h5"
+
 /* What a file that is not HDF5 looks like, and what to do with it. */
 static const char *looks_like(const unsigned char *head, size_t length) {
   static const struct {
     const char *magic, *advice;
-  } known[] = {{"%%MatrixMarket", "it is a Matrix Market file: convert it first, asparse_convert FILE OUT.h5"},
-               {"MATLAB 5.0", "it is a MATLAB 5 file: save it with -v7.3"},
-               {"\x1f\x8b", "it is compressed with gzip: a Matrix Market file goes through asparse_convert, others "
-                            "must be unpacked first"},
-               {"PK\x03\x04", "it is a zip archive (NumPy .npz?)"},
+  } known[] = {{"%%MatrixMarket", "it is a Matrix Market file" CONVERT_IT},
+               {"MATLAB 5.0", "it is a MATLAB 5 file" CONVERT_IT},
+               {"\x1f\x8b", "it is compressed with gzip" CONVERT_IT},
+               {"PK\x03\x04", "it is a zip archive, as SciPy's .npz is one" CONVERT_IT},
                {"\x93NUMPY", "it is a NumPy array"},
                {"CDF", "it is a classic NetCDF file"}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -27,7 +29,7 @@ static const char *looks_like(const unsigned char *head, size_t length) {
   for (size_t i = 0; i < length; i++) {
     if (head[i] < 0x20 && !strchr("\t\n\r\f", head[i])) return "it is no kind of file that asparse knows";
   }
-  return "it looks like text";
+  return "it looks like text" CONVERT_IT;
 }
 
 static asparse_status check_regular_file(const char *path) {
@@ -50,15 +52,15 @@ static asparse_status check_regular_file(const char *path) {
 
 bool asparse_path_is_hdf5(const char *path) {
   struct stat info;
-  char *file = NULL, *object = NULL;
-  bool is_hdf5 = false;
+  char file[PATH_MAX];
+  const char *mark = strstr(path, "::");
+  const size_t length = mark ? (size_t)(mark - path) : strlen(path);
+  if (length >= sizeof file) return false;
+  memcpy(file, path, length);
+  file[length] = '\0';
   asparse_hdf5_begin();
-  if (asparse_path_split(path, &file, &object) == ASPARSE_OK && stat(file, &info) == 0 && S_ISREG(info.st_mode))
-    is_hdf5 = H5Fis_hdf5(file) > 0;
+  bool is_hdf5 = stat(file, &info) == 0 && S_ISREG(info.st_mode) && H5Fis_hdf5(file) > 0;
   H5Eclear2(H5E_DEFAULT);
-  asparse_error_clear();
-  asparse_free(file);
-  asparse_free(object);
   return is_hdf5;
 }
 

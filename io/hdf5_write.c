@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "asparse_config.h"
+#include "io/checksum.h"
 
 /* ---- opening and closing -------------------------------------------------------------------- */
 
@@ -28,10 +29,12 @@ cleanup:
 
 static asparse_status create_file(const char *path, hid_t *file) {
   asparse_status status = ASPARSE_OK;
-  hid_t access = -1;
+  hid_t access = -1, creation = -1;
   TRY(create_access(NULL, &access));
-  TRY_HDF5(ASPARSE_ERR_IO, *file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access));
+  TRY(asparse_hdf5_creation(H5P_FILE_CREATE, &creation)); /* of the file, hence of its root group */
+  TRY_HDF5(ASPARSE_ERR_IO, *file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access));
 cleanup:
+  CLOSE_HDF5(H5Pclose, creation);
   CLOSE_HDF5(H5Pclose, access);
   return status;
 }
@@ -57,16 +60,29 @@ asparse_status asparse_hdf5_close_written(hid_t *file) {
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
+asparse_status asparse_hdf5_text_type(size_t length, hid_t *type) {
+  asparse_status status = ASPARSE_OK;
+  TRY_HDF5(ASPARSE_ERR_RUNTIME, *type = H5Tcopy(H5T_C_S1));
+  TRY_HDF5(ASPARSE_ERR_RUNTIME, H5Tset_size(*type, length));
+  TRY_HDF5(ASPARSE_ERR_RUNTIME, H5Tset_strpad(*type, H5T_STR_NULLPAD));
+  TRY_HDF5(ASPARSE_ERR_RUNTIME, H5Tset_cset(*type, H5T_CSET_UTF8));
+cleanup:
+  return status;
+}
+
+asparse_status asparse_hdf5_creation(hid_t object_class, hid_t *creation) {
+  asparse_status status = ASPARSE_OK;
+  TRY_HDF5(ASPARSE_ERR_RUNTIME, *creation = H5Pcreate(object_class));
+  TRY_HDF5(ASPARSE_ERR_RUNTIME, H5Pset_obj_track_times(*creation, 0));
+cleanup:
+  return status;
+}
+
 asparse_status asparse_hdf5_write_text(hid_t object, const char *name, const char *text) {
   asparse_status status = ASPARSE_OK;
   hid_t type = -1, space = -1, attribute = -1;
-  /* Of fixed length: it lies in the object header, under its checksum. Text of variable length lies in a
-   * heap that has none, and HDF5 1.10 crashes on a damaged one. */
-  size_t length = strlen(text);
-  TRY_HDF5(ASPARSE_ERR_RUNTIME, type = H5Tcopy(H5T_C_S1));
-  TRY_HDF5(ASPARSE_ERR_RUNTIME, H5Tset_size(type, length > 0 ? length : 1));
-  TRY_HDF5(ASPARSE_ERR_RUNTIME, H5Tset_strpad(type, H5T_STR_NULLPAD));
-  TRY_HDF5(ASPARSE_ERR_RUNTIME, H5Tset_cset(type, H5T_CSET_UTF8));
+  const size_t length = strlen(text);
+  TRY(asparse_hdf5_text_type(length > 0 ? length : 1, &type));
   TRY_HDF5(ASPARSE_ERR_RUNTIME, space = H5Screate(H5S_SCALAR));
   TRY_HDF5(ASPARSE_ERR_IO, attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT));
   TRY_HDF5(ASPARSE_ERR_IO, H5Awrite(attribute, type, text));
@@ -82,7 +98,7 @@ asparse_status asparse_hdf5_declare(hid_t file, const char *path, asparse_elemen
   hid_t space = -1, creation = -1, link = -1, id = -1;
   hsize_t extent = (hsize_t)count;
   TRY_HDF5(ASPARSE_ERR_RUNTIME, space = H5Screate_simple(1, &extent, NULL));
-  TRY_HDF5(ASPARSE_ERR_RUNTIME, creation = H5Pcreate(H5P_DATASET_CREATE));
+  TRY(asparse_hdf5_creation(H5P_DATASET_CREATE, &creation));
   /* Placed in the file at once, and not filled: every element is written later. */
   TRY_HDF5(ASPARSE_ERR_RUNTIME, H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY));
   TRY_HDF5(ASPARSE_ERR_RUNTIME, H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER));
@@ -155,10 +171,14 @@ asparse_status asparse_writer_text(asparse_writer *writer, const char *name, con
 }
 
 asparse_status asparse_writer_provenance(asparse_writer *writer, const asparse_provenance *provenance) {
+  char hash[ASPARSE_CHECKSUM_LENGTH];
   if (!provenance) return ASPARSE_OK;
-  const char *texts[][2] = {
-      {"program", provenance->program}, {"source", provenance->source}, {"options", provenance->options}};
-  for (int i = 0; i < 3; i++) {
+  asparse_checksum_text(provenance->matrix_hash, hash);
+  const char *texts[][2] = {{"program", provenance->program},
+                            {"source", provenance->source},
+                            {"options", provenance->options},
+                            {"matrix_hash", provenance->matrix_hash ? hash : NULL}};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     if (texts[i][1]) PASS(asparse_writer_text(writer, texts[i][0], texts[i][1]));
   }
   return ASPARSE_OK;

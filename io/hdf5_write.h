@@ -49,7 +49,14 @@ asparse_status asparse_writer_agree(asparse_writer *writer, asparse_status local
 
 asparse_status asparse_hdf5_reopen(asparse_comm *comm, const char *path, hid_t *file); /* comm: MPI-IO, collective */
 asparse_status asparse_hdf5_close_written(hid_t *file);                                /* ERR_IO; -1 is fine */
+/* The type of text of a fixed length ≥ 1 (UTF-8, filled up with zeros); the caller closes it. Fixed: attributes then
+ * lie in the object header, under its checksum. Text of variable length lies in a heap that has none, and HDF5 1.10
+ * crashes on a damaged one. */
+asparse_status asparse_hdf5_text_type(size_t length, hid_t *type);
 asparse_status asparse_hdf5_write_text(hid_t object, const char *name, const char *text);
+/* A creation property list (H5P_GROUP_CREATE, …) of objects without times, so that the same command writes the same
+ * bytes; the caller closes it. */
+asparse_status asparse_hdf5_creation(hid_t object_class, hid_t *creation);
 asparse_status asparse_hdf5_declare(hid_t file, const char *path, asparse_element element, int64_t count);
 /* Collective: rank 0 claims blocks for the closed file; each rank checks its limit on file sizes. name:
  * what messages call it. */

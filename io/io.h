@@ -30,11 +30,16 @@ ASPARSE_API asparse_status asparse_csr_read_with(asparse_comm *comm, const char 
                                                  const asparse_read_options *options, asparse_csr **a,
                                                  asparse_source *source);
 
-/* Collective. Writes the slabs of all ranks, in rank order, as one Binsparse CSR matrix: uint64 or the
- * narrowest sufficient index type, values of a's dtype (value_type "pattern": one iso[int8] 1, so that a pattern has no
- * precision of its own). A temporary name in the same folder, fsync, rename: the file is whole or absent. */
+/* Collective. Writes the slabs of all ranks, in rank order, as one Binsparse CSR matrix: uint32 indices where they
+ * suffice, else uint64; values of a's dtype (value_type "pattern": one iso[int8] 1, so that a pattern has no precision
+ * of its own). value_type and provenance may be NULL. A temporary name in the same folder, fsync, rename: the file is
+ * whole or absent. */
 ASPARSE_API asparse_status asparse_csr_write(asparse_comm *comm, const char *path, const asparse_csr *a,
                                              const char *value_type, const asparse_provenance *provenance);
+
+/* Collective. A hash of all entries (row, column, value as fp64) and the shape, the same however the rows are spread
+ * over ranks and entries are ordered or stored: that of asparse_provenance. */
+asparse_status asparse_matrix_hash(asparse_comm *comm, const asparse_csr *slab, uint64_t *hash);
 
 /* How vertices of a graph without a size of its own are numbered. */
 typedef enum asparse_ids {
@@ -56,6 +61,18 @@ asparse_status asparse_import_check(const asparse_import_options *options);
  * single precision, otherwise fp64. Complex: ERR_DATA naming it. */
 asparse_status asparse_import(asparse_comm *comm, const char *path, const asparse_import_options *options,
                               asparse_csr **a, asparse_source *source);
+
+/* Local. The format to write a file in: by the name that asparse_convert has for it, or where to is NULL by the ending
+ * of path. ERR_USAGE naming the known formats. */
+asparse_status asparse_export_find(const char *path, const char *to, int *format);
+const char *asparse_export_title(int format);
+
+/* Collective. asparse_csr_write in a format found by asparse_export_find. value_type: what the values were in the
+ * source; whole ones of an integer type are written as integers, "pattern" without values, where the format has that.
+ * Matrix Market: values in digits that read back as the same bits; each rank holds the text of its rows meanwhile, and
+ * rank 0 writes. AnnData: /X in int32 indices where they suffice, else int64. */
+asparse_status asparse_export(asparse_comm *comm, const char *path, int format, const asparse_csr *a,
+                              const char *value_type, const asparse_provenance *provenance);
 
 /* Local. Reads a Matrix Market file (.mtx, gzip detected by content, "-" = standard input) on all
  * threads into one slab with every row. Coordinate and array; real, double, integer, pattern;

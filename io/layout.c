@@ -28,10 +28,11 @@ typedef struct search {
   asparse_matrix_kind wanted;
   const asparse_read_options *options;
   int n_found;
-  char path[512];        /* of the first */
-  char listing[520];     /* "/X (AnnData), /layers/a (AnnData)", as far as it fits */
-  int n_listed, n_other; /* matrices of the other kind */
-  char other[512];       /* path of the first */
+  char path[512];         /* of the first */
+  char listing[520];      /* "/X (AnnData), /layers/a (AnnData)", as far as it fits */
+  int n_listed, n_other;  /* matrices of the other kind */
+  char other[512];        /* path of the first */
+  asparse_status unknown; /* of an object that could not be looked at for lack of memory */
 } search;
 
 static void add_found(search *s, const char *path, const char *convention) {
@@ -46,7 +47,8 @@ static void add_found(search *s, const char *path, const char *convention) {
  * further down, datasets are parts of something. */
 static void look_at(search *s, hid_t object, const char *path) {
   asparse_matrix_kind kind = ASPARSE_IS_NO_MATRIX;
-  asparse_place place = {.file = s->file, .object = object, .path = path, .options = s->options};
+  asparse_place place = {
+      .file = s->file, .object = object, .path = path, .options = s->options, .unknown = &s->unknown};
   const asparse_convention *found = detect(&place, &kind);
   if (!found || (kind == ASPARSE_IS_DENSE && strchr(path + 1, '/'))) return;
   if (kind == s->wanted) add_found(s, path, found->name);
@@ -77,6 +79,7 @@ static asparse_status find(hid_t file, asparse_matrix_kind wanted, const asparse
   TRY(asparse_hdf5_open_object(file, "/", &root));
   look_at(&s, root, "/");
   if (s.n_found == 0) TRY_HDF5(ASPARSE_ERR_DATA, H5Lvisit(root, H5_INDEX_NAME, H5_ITER_INC, visit, &s));
+  TRY(s.unknown);
   TRY_THAT(s.n_found > 0 || s.n_other == 0, ASPARSE_ERR_DATA, "no %s found, only a %s one; name it, as in file.h5::%s",
            what, wanted == ASPARSE_IS_DENSE ? "sparse" : "dense", s.other);
   TRY_THAT(s.n_found > 0, ASPARSE_ERR_DATA, "no %s found; h5ls -r lists what the file holds", what);
@@ -122,7 +125,8 @@ static void transpose(asparse_layout *layout) {
 static asparse_status describe(hid_t file, const char *wanted, bool dense, const asparse_read_options *options,
                                asparse_layout *layout) {
   asparse_status status = ASPARSE_OK;
-  asparse_place place = {.file = file, .object = -1, .options = options};
+  asparse_status unknown = ASPARSE_OK;
+  asparse_place place = {.file = file, .object = -1, .options = options, .unknown = &unknown};
   asparse_matrix_kind kind = ASPARSE_IS_NO_MATRIX;
   char path[512];
   TRY_THAT(strlen(wanted) < sizeof path, ASPARSE_ERR_USAGE, "the object name %.40s… is too long", wanted);
@@ -131,12 +135,14 @@ static asparse_status describe(hid_t file, const char *wanted, bool dense, const
   place.path = path;
   TRY(asparse_hdf5_open_object(file, path, &place.object));
   const asparse_convention *found = detect(&place, &kind);
+  TRY(unknown);
   TRY_THAT(found && (!dense || kind == ASPARSE_IS_DENSE), ASPARSE_ERR_DATA,
            "group %s holds no %s in a convention that is read; h5ls -r lists what it holds", path,
            dense ? "dense matrix" : "matrix");
   size_t used = strlen(layout->label);
   snprintf(layout->label + used, sizeof layout->label - used, "::%s", path);
   TRY(found->describe(&place, layout));
+  TRY(unknown);
   snprintf(layout->source.structure, sizeof layout->source.structure, "%s", asparse_structure_name(layout->structure));
   if (options->transpose) transpose(layout);
   TRY(asparse_layout_check(layout));

@@ -3,6 +3,7 @@
 #include <float.h>
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -23,6 +24,35 @@ typedef struct decimal {
   uint64_t significand;
   int exponent;
 } decimal;
+
+static const uint64_t power_of_5[MAX_POWER_OF_5 + 1] = {1ull,
+                                                        5ull,
+                                                        25ull,
+                                                        125ull,
+                                                        625ull,
+                                                        3125ull,
+                                                        15625ull,
+                                                        78125ull,
+                                                        390625ull,
+                                                        1953125ull,
+                                                        9765625ull,
+                                                        48828125ull,
+                                                        244140625ull,
+                                                        1220703125ull,
+                                                        6103515625ull,
+                                                        30517578125ull,
+                                                        152587890625ull,
+                                                        762939453125ull,
+                                                        3814697265625ull,
+                                                        19073486328125ull,
+                                                        95367431640625ull,
+                                                        476837158203125ull,
+                                                        2384185791015625ull,
+                                                        11920928955078125ull,
+                                                        59604644775390625ull,
+                                                        298023223876953125ull,
+                                                        1490116119384765625ull,
+                                                        7450580596923828125ull};
 
 static inline bool is_whole(const char *end) { return asparse_is_blank(*end) || asparse_is_line_end(*end); }
 
@@ -124,34 +154,6 @@ static double round_to_even(uint128 q, bool sticky, int exponent) {
 /* w · 10^e with w ≠ 0 and |e| ≤ 27, exact in 128-bit integers before the one rounding, because
  * w · 10^e = (w · 5^e) · 2^e for e ≥ 0 and (w · 2^s / 5^-e) · 2^(e-s) for e < 0. */
 static double scale_exactly(uint64_t w, int e) {
-  static const uint64_t power_of_5[MAX_POWER_OF_5 + 1] = {1ull,
-                                                          5ull,
-                                                          25ull,
-                                                          125ull,
-                                                          625ull,
-                                                          3125ull,
-                                                          15625ull,
-                                                          78125ull,
-                                                          390625ull,
-                                                          1953125ull,
-                                                          9765625ull,
-                                                          48828125ull,
-                                                          244140625ull,
-                                                          1220703125ull,
-                                                          6103515625ull,
-                                                          30517578125ull,
-                                                          152587890625ull,
-                                                          762939453125ull,
-                                                          3814697265625ull,
-                                                          19073486328125ull,
-                                                          95367431640625ull,
-                                                          476837158203125ull,
-                                                          2384185791015625ull,
-                                                          11920928955078125ull,
-                                                          59604644775390625ull,
-                                                          298023223876953125ull,
-                                                          1490116119384765625ull,
-                                                          7450580596923828125ull};
   if (e >= 0) return round_to_even((uint128)w * power_of_5[e], false, e);
   uint64_t divisor = power_of_5[-e];
   int shift = __builtin_clzll(w) + 63 - __builtin_clzll(divisor); /* gives a quotient of 63 or 64 bits */
@@ -199,4 +201,79 @@ asparse_number asparse_number_real(const char **cursor, double *value) {
   if (number.negative) *value = -*value;
   *cursor = end;
   return ASPARSE_NUMBER_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+char *asparse_number_put_integer(char *to, int64_t value) {
+  char digits[MAX_DIGITS + 1];
+  int n = 0;
+  uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+  if (value < 0) *to++ = '-';
+  do digits[n++] = (char)('0' + rest % 10);
+  while ((rest /= 10) > 0);
+  while (n > 0) *to++ = digits[--n];
+  return to;
+}
+
+/* w for value ≈ w · 10^-s, rounded to nearest: value = f · 2^q, so that value · 10^s = (f · 5^s) · 2^(q+s), where
+ * f · 5^s < 2^53 · 2^63 is exact. 0 ≤ s ≤ 27, value · 10^s < 2^60. */
+static uint64_t scale_to_integer(double value, int s) {
+  int q;
+  const uint64_t f = (uint64_t)ldexp(frexp(value, &q), 53);
+  const uint128 product = (uint128)f * power_of_5[s];
+  const int cut = 53 - q - s;
+  return cut <= 0 ? (uint64_t)(product << -cut) : (uint64_t)((product + ((uint128)1 << (cut - 1))) >> cut);
+}
+
+/* w · 10^-s as text: "120", "1.25", "0.00125", "1.25e-07". */
+static char *put_decimal(char *to, uint64_t w, int s) {
+  enum { MOST_ZEROS = 4 }; /* behind the point */
+  char digits[MAX_DIGITS + 2];
+  for (; s > 0 && w % 10 == 0; s--) w /= 10;
+  const int n = (int)(asparse_number_put_integer(digits, (int64_t)w) - digits), whole = n - s;
+  if (whole > 0) {
+    memcpy(to, digits, (size_t)whole);
+    to += whole;
+  } else if (whole >= -MOST_ZEROS) {
+    memcpy(to, "0.0000", (size_t)(2 - whole));
+    memcpy(to + 2 - whole, digits, (size_t)n);
+    return to + 2 - whole + n;
+  } else {
+    return to + sprintf(to, n > 1 ? "%c.%.*se%03d" : "%c%.*se%03d", digits[0], n - 1, digits + 1, whole - 1);
+  }
+  if (s == 0) return to;
+  *to++ = '.';
+  memcpy(to, digits + whole, (size_t)s);
+  return to + s;
+}
+
+/* snprintf's decimal point is the locale's. */
+static char *put_slowly(char *to, double value, int digits) {
+  const char *point = localeconv()->decimal_point;
+  snprintf(to, ASPARSE_NUMBER_LENGTH - 1, "%.*g", digits, value);
+  char *found = strstr(to, point);
+  if (found) {
+    *found = '.';
+    memmove(found + 1, found + strlen(point), strlen(found + strlen(point)) + 1);
+  }
+  return to + strlen(to);
+}
+
+char *asparse_number_put_real(char *to, double value) {
+  enum { LEAST_DIGITS = 15, MOST_DIGITS = 17 }; /* 15 survive fp64, 17 tell all fp64 apart */
+  const double size = fabs(value);
+  const bool in_range = size >= 1e-11 && size < 1e17; /* 17 digits are size · 10^s with s ≤ 27 */
+  const int exponent = in_range ? (int)floor(log10(size)) : 0;
+  if (isnan(value)) return memcpy(to, "nan", 3), to + 3;
+  if (signbit(value)) *to++ = '-';
+  if (isinf(value)) return memcpy(to, "inf", 3), to + 3;
+  for (int digits = LEAST_DIGITS;; digits++) {
+    const int s = digits - 1 - exponent > 0 ? digits - 1 - exponent : 0;
+    const char *cursor = to;
+    double back = 0;
+    char *end = in_range ? put_decimal(to, scale_to_integer(size, s), s) : put_slowly(to, size, digits);
+    *end = '\n';
+    if (digits == MOST_DIGITS || (asparse_number_real(&cursor, &back) == ASPARSE_NUMBER_OK && back == size)) return end;
+  }
 }

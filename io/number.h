@@ -24,4 +24,10 @@ asparse_number asparse_number_integer(const char **cursor, bool *negative, uint6
  * behind it. Rounded to nearest even; too small ones become 0. */
 asparse_number asparse_number_real(const char **cursor, double *value);
 
+/* Writes a number at `to` without a closing zero; behind its end. A real takes the fewest of 15, 16, 17 digits that
+ * asparse_number_real and strtod turn back into the same bits (of a NaN, another one); "inf", "-inf", "nan". */
+enum { ASPARSE_NUMBER_LENGTH = 32 }; /* room for the longest */
+char *asparse_number_put_integer(char *to, int64_t value);
+char *asparse_number_put_real(char *to, double value);
+
 #endif

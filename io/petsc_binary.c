@@ -8,7 +8,7 @@
 #include "io/importer.h"
 #include "io/slab.h"
 
-enum { VEC = 1211214, MAT = 1211216, IS = 1211218, CHUNK_BYTES = 1 << 20 };
+enum { VEC = 1211214, MAT = 1211216, IS = 1211218, CHUNK_BYTES = 1 << 16 };
 
 typedef struct reader {
   asparse_input *input;
@@ -30,18 +30,14 @@ static int64_t integer(const unsigned char *p, int width) {
 
 /* count integers from byte offset on. */
 static asparse_status read_integers(const reader *r, int64_t offset, int64_t count, int64_t *to, const char *what) {
-  asparse_status status = ASPARSE_OK;
-  unsigned char *bytes = NULL;
+  unsigned char bytes[CHUNK_BYTES];
   const int64_t most = CHUNK_BYTES / r->width;
-  ALLOC(bytes, CHUNK_BYTES);
   for (int64_t done = 0; done < count; done += most) {
     int64_t n = count - done < most ? count - done : most;
-    TRY(asparse_input_read(r->input, offset + done * r->width, bytes, n * r->width, what));
+    PASS(asparse_input_read(r->input, offset + done * r->width, bytes, n * r->width, what));
     for (int64_t i = 0; i < n; i++) to[done + i] = integer(bytes + i * r->width, r->width);
   }
-cleanup:
-  asparse_free(bytes);
-  return status;
+  return ASPARSE_OK;
 }
 
 /* ---- widths ---------------------------------------------------------------------------------- */

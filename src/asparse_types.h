@@ -174,11 +174,12 @@ typedef struct asparse_read_options {
   asparse_compression compression;
 } asparse_read_options;
 
-/* What a written file says of where it came from. */
+/* What a written file says of where it came from; NULL and 0 where nothing is to be said. */
 typedef struct asparse_provenance {
-  const char *program; /* "asparse_convert 0.1.0" */
-  const char *source;  /* the file it came from */
-  const char *options; /* the command line */
+  const char *program;  /* "asparse_convert 0.1.0" */
+  const char *source;   /* the file it came from */
+  const char *options;  /* the command line */
+  uint64_t matrix_hash; /* of the entries of the sparse matrix that is written or was multiplied */
 } asparse_provenance;
 
 #ifdef __cplusplus

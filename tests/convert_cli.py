@@ -29,7 +29,7 @@ def usage(checks, a, out):
     expect(checks, USAGE, "needs a value", a, out, "--json")
     expect(checks, USAGE, "a file holds fp64 or fp32", "--precision", "bf16", a, out)
     expect(checks, USAGE, "fp64, fp32", "--precision", "fp8", a, out)
-    expect(checks, USAGE, "same file", a, a.parent / "." / a.name)
+    expect(checks, USAGE, "is the input itself", a, a.parent / "." / a.name)
 
 
 def refusals(checks, folder, a, out):
@@ -41,7 +41,7 @@ def refusals(checks, folder, a, out):
     result = expect(checks, DATA_ERROR, "no banner", bad, out, ranks=3)
     checks.that(result.stderr.count("error:") == 1, f"one rank speaks: {said(result)}")
     expect(checks, RUNTIME, str(folder / "no"), a, folder / "no" / "a.h5")
-    expect(checks, RUNTIME, "cannot write the JSON record", "--json", folder / "no" / "r.json", a, folder / "r.h5")
+    expect(checks, RUNTIME, "r.json", "--json", folder / "no" / "r.json", a, folder / "r.h5")
     checks.that(not list(folder.glob("*out.h5*")), f"left behind: {list(folder.iterdir())}")
     out.write_bytes(b"an older file")
     expect(checks, DATA_ERROR, "no banner", bad, out)
@@ -67,6 +67,9 @@ def conversions(checks, folder, a, out):
     piped = subprocess.run([str(BIN / "asparse_convert"), "--quiet", "-", str(out)], capture_output=True, timeout=60,
                            input=gzip.compress(TEXT.encode()))
     checks.that(piped.returncode == OK, f"standard input: {piped}")
+    before = out.read_bytes()
+    expect(checks, USAGE, "is the input itself", f"{out}::/", out)
+    checks.that(out.read_bytes() == before, "the input was overwritten")
 
 
 def single_precision(checks, folder):

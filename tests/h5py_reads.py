@@ -34,6 +34,7 @@ def read(path, file_format):
         assert file[name].dtype == kind, (name, file[name].dtype, declared)
     for name in ("program", "source", "options", "asparse_checksum"):
         assert len(file.attrs[name]) > 0, name
+    assert file.attrs["matrix_hash"] == b"%016x" % 0x123, file.attrs["matrix_hash"]
     return file, descriptor
 
 

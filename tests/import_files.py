@@ -1,9 +1,8 @@
-"""asparse_convert on the formats beside Matrix Market: small files that are made here, and those of other programs.
+"""asparse_convert on the formats beside Matrix Market: small files that are made here, fine and damaged.
 
-Values are compared with SciPy's where it reads the format, else with what the file's own text says; shapes and
-numbers of entries with the manifest of the real files. An argument (npz) chooses a format.
+Values are compared with SciPy's where it reads the format, else with what the file's own text says. The files of other
+programs are io_files.py's. An argument (npz) chooses a format.
 """
-import csv
 import gzip
 import io
 import lzma
@@ -16,10 +15,9 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
-from asparse_testing import (BIN, DATA, DATA_ERROR, OK, RUNTIME, USAGE, Checks, Folder, main, run, said)
+from asparse_testing import BIN, DATA_ERROR, OK, RUNTIME, USAGE, Checks, Folder, main, run, said
 from mtx_against_scipy import difference, read_hdf5
-
-FILES = DATA / "io-files"
+from reference_readers import edge_list, metis_graph, parts_of
 
 
 class Converter:
@@ -56,25 +54,7 @@ class Converter:
         self.checks.that(not self.output.exists(), f"{path}: an output file was left behind")
 
 
-def manifest(folder):
-    """(path, row) of the real files of a folder; nothing without the data."""
-    if not (FILES / "MANIFEST.tsv").exists():
-        print(f"note: no files of other programs at {FILES} for '{folder}'; set ASPARSE_DATA")
-        return
-    with open(FILES / "MANIFEST.tsv", newline="") as file:
-        for row in csv.DictReader(file, delimiter="\t"):
-            if row["file"].startswith(folder + "/"):
-                yield FILES / row["file"], row
-
-
 # ---- edge lists --------------------------------------------------------------------------------
-
-
-def edge_list(path):
-    edges = np.loadtxt(path, comments=["#", "%"], ndmin=2)
-    n = int(edges[:, :2].max()) + 1
-    values = edges[:, 2] if edges.shape[1] > 2 else np.ones(len(edges))
-    return sp.coo_matrix((values, (edges[:, 0].astype(int), edges[:, 1].astype(int))), (n, n))
 
 
 def test_edges(c):
@@ -100,28 +80,9 @@ def test_edges(c):
         c.refuses(c.file("bad.el", text), words, "--from", "edges")
     c.refuses(c.file("bad.txt", "hello\nworld\n"), "of no known format")
     c.refuses(plain, "edges (edge list)", "--from", "snap", code=USAGE)
-    for path, row in manifest("edgelist"):
-        ours = c.gives(path, edge_list(path))
-        if ours is not None:
-            c.checks.that(ours.shape[0] == int(row["rows"].split()[1]) + 1, f"{path.name}: shape {ours.shape}")
-            c.checks.that(ours.sum() == int(row["nnz"]), f"{path.name}: {ours.sum()} edges, manifest {row['nnz']}")
 
 
 # ---- METIS graphs ------------------------------------------------------------------------------
-
-
-def metis_graph(path, multigraph=False):
-    lines = [line for line in path.read_text().split("\n") if not line.startswith("%")]
-    n, edges, *rest = lines[0].split()
-    fmt = int(rest[0]) if rest else 0
-    weights = (int(rest[1]) if len(rest) > 1 else 1) if fmt // 10 % 10 else 0
-    before, each = weights + (fmt // 100 if not multigraph else 0), 1 + fmt % 10
-    a = sp.lil_matrix((int(n), int(n)))
-    for i, line in enumerate(lines[1:int(n) + 1]):
-        words = [int(word) for word in line.split()][before:]
-        for j, weight in zip(words[::each], words[1::2] if each == 2 else [1] * len(words)):
-            a[i, j - 1] += weight
-    return a
 
 
 def test_metis(c):
@@ -151,18 +112,6 @@ def test_metis(c):
             c.refuses(c.file("bad.graph", text), words)
         else:
             c.gives(c.file("bad.graph", text), sp.csr_matrix((2, 2)))
-    for path, row in manifest("metis"):
-        ours = c.gives(path, metis_graph(path, multigraph="multi" in path.name))
-        if ours is not None:
-            c.checks.that(ours.shape[0] == int(row["rows"]), f"{path.name}: shape {ours.shape}")
-            entries = ours.sum() if "multi" in path.name else ours.nnz
-            c.checks.that(entries == 2 * int(row["nnz"].split()[0]), f"{path.name}: {entries} entries")
-    reasons = {"bad1": 'line 3: found "-1" as a weight', "bad2": 'line 3: found "0" as the weight of an edge',
-               "bad3": "line 4: vertex 1 lists a neighbour twice", "bad4": "23 entries, expected 24",
-               "bad5": "line 3: vertex 1 lists 4 with weight 1, but", "bad6": "as the number of vertices", "bad7": "line 3: found 2 numbers",
-               "bad9": "line 3: found 5 numbers"}
-    for path, _ in manifest("metis-invalid"):
-        c.refuses(path, reasons[path.stem.split("__")[1]])
 
 
 # ---- SciPy npz ---------------------------------------------------------------------------------
@@ -173,11 +122,6 @@ def saved(save, *arguments, **named):
     file = io.BytesIO()
     save(file, *arguments, **named)
     return file.getvalue()
-
-
-def parts_of(archive):
-    with np.load(archive) as arrays:
-        return dict(arrays)
 
 
 def test_npz(c):
@@ -209,18 +153,6 @@ def test_npz(c):
     c.refuses(f"{two}::z", "no matrix \"z\"", code=USAGE)
     c.gives(f"{two}::y", a * 2)
     refused_npz(c, a)
-    for path, row in manifest("npz"):
-        if row["rows"]:
-            prefix = "adj" if row["matrix"] else ""
-            arrays = parts_of(path)
-            data, indices, indptr, shape = (arrays[f"{prefix}{prefix and '_'}{key}"]
-                                            for key in ("data", "indices", "indptr", "shape"))
-            expected = sp.csr_matrix((data, indices, indptr), shape)
-            c.checks.that(expected.shape == (int(row["rows"]), int(row["cols"])) and expected.nnz == int(row["nnz"]),
-                          f"{path.name}: the manifest's shape")
-            c.gives(f"{path}::{prefix}" if prefix else path, expected, ranks=3)
-        else:
-            c.refuses(path, 'no arrays "data" and "shape"')
 
 
 def refused_npz(c, a):
@@ -253,17 +185,6 @@ def petsc_bytes(a, index=">i4", scalar=">f8"):
                                           a.data.astype(scalar)))
 
 
-def read_petsc(path):
-    """The first matrix; widths from the name of the file."""
-    content = path.read_bytes()
-    index = ">i8" if "int64" in path.name else ">i4"
-    scalar = ">f4" if "float32" in path.name else ">f8"
-    m, k, nnz = np.frombuffer(content, index, 4)[1:]
-    integers = np.frombuffer(content, index, 4 + m + nnz)
-    values = np.frombuffer(content, scalar, nnz, integers.nbytes)
-    return sp.csr_matrix((values, integers[4 + m:], np.append(0, np.cumsum(integers[4:4 + m]))), (m, k))
-
-
 def test_petsc(c):
     a = sp.random(70, 50, 0.1, random_state=12, format="csr")
     for index in (">i4", ">i8"):
@@ -287,16 +208,6 @@ def test_petsc(c):
                            (petsc_bytes(a * (1 + 2j), scalar=">c16"), "complex"),
                            (petsc_bytes(a * (1 + 2j), scalar=">c8"), "complex")):
         c.refuses(c.file("bad.petsc", content), words, ranks=2 if "complex" in words else None)
-    for path, row in manifest("petscbin"):
-        if "complex" in path.name:
-            c.refuses(path, "complex")
-        elif row["note"].endswith("(vec)"):
-            c.refuses(path, "a vector")
-        else:
-            ours = c.gives(path, read_petsc(path), ranks=2)
-            if ours is not None:
-                shape = (int(row["rows"]), int(row["cols"]), int(row["nnz"]))
-                c.checks.that((*ours.shape, ours.nnz) == shape, f"{path.name}: {ours.shape}, {ours.nnz}; {shape}")
 
 
 # ---- Harwell-Boeing and Rutherford-Boeing ------------------------------------------------------
@@ -317,26 +228,6 @@ def boeing(a, kind="rua", pointers=(13, 6), values="(3E26.18)", form="%26.18E", 
             + "(%dI%d)          (20I4)          %s\n" % (*pointers, values if kind[0] != "p" else "") + fifth
             + fields(a.indptr + 1, pointers[0], "%%%dd" % pointers[1]) + fields(a.indices + 1, 20, "%4d")
             + fields(numbers, per_line, form))
-
-
-def read_boeing(path):
-    """By fields, as the formats of the fourth line say."""
-    lines = path.read_text().split("\n")
-    kind, m, k, nnz = lines[2].split()[:4]
-    formats = re.findall(r"\((?:-?\d+P,?)?(\d+)[A-Z](\d+)", lines[3].upper())
-    at = 5 if lines[4].strip()[:1].isalpha() else 4
-    sections = []
-    for (per_line, width), count in zip(formats, (int(k) + 1, int(nnz), int(nnz))):
-        n_lines, width = -(-count // int(per_line)), int(width)
-        texts = [line[i * width:(i + 1) * width] for line in lines[at:at + n_lines] for i in range(int(per_line))]
-        sections.append(texts[:count])
-        at += n_lines
-    pointers, rows = (np.array(section, int) - 1 for section in sections[:2])
-    values = np.ones(int(nnz)) if kind[0] in "pP" else [
-        float(x.upper().replace(" ", "").replace("D", "E")) for x in sections[2]]
-    a = sp.csc_matrix((values, rows, pointers), (int(m), int(k)))
-    sign = {"s": 1, "z": -1}.get(kind[1].lower())
-    return a + sign * (a.T - sp.diags(a.diagonal())) if sign else a
 
 
 def test_hb(c):
@@ -374,25 +265,6 @@ def test_hb(c):
                        (20, "within its values")):
         c.refuses(c.file("cut.rua", "\n".join(lines[:cut]) + "\n"), words)
     c.refuses(c.file("cut.rua", "\n".join(lines[:2]) + "\n"), "within its header", "--from", "hb")
-    for path, row in manifest("hb-rb"):
-        kind = row["note"][7:].lower()
-        if kind in ("csa", "pse"):
-            c.refuses(path, "complex" if kind == "csa" else "unassembled")
-        elif not row["rows"]:
-            c.refuses(path, "expected one with a matrix")
-        else:
-            c.gives(path, read_boeing(path))
-            sizes = path.read_text().split("\n")[2].split()[1:4]
-            c.checks.that(sizes == [row["rows"], row["cols"], row["nnz"]], f"{path.name}: {sizes} in the file's header")
-    reasons = {"10": 'found "-4"', "11": "5 pointers in a file", "12": '"xxx"', "13": '"ixa"', "14": '"iux"',
-               "15": "must be square", "2": "first pointer is 42", "3": "pointer 2 is 42", "4": "row indices", "7": "is 9",
-               "8": "values", "9": "one triangle"}
-    for path, _ in manifest("hb-rb-invalid"):
-        number = path.stem.split("__")[1]
-        if number == "5":  # rows of a column out of order: sorted, as in every format
-            c.gives(path, read_boeing(path))
-        else:
-            c.refuses(path, reasons[number])
 
 
 # ---- MATLAB 5 ----------------------------------------------------------------------------------
@@ -400,19 +272,6 @@ def test_hb(c):
 
 def matlab(variables, compressed=True):
     return saved(lambda file: scipy.io.savemat(file, variables, do_compression=compressed))
-
-
-def find_matlab(value, path):
-    """The first array at a.b.c, through structures and cells."""
-    if sp.issparse(value):
-        return None if path else value
-    if value.dtype == object:
-        found = [find_matlab(element, path) for element in value.ravel()]
-    elif path and path[0] in (value.dtype.names or ()):
-        found = [find_matlab(element, path[1:]) for element in np.ravel(value[path[0]])]
-    else:
-        return None
-    return next((element for element in found if element is not None), None)
 
 
 def test_mat5(c):
@@ -435,19 +294,6 @@ def test_mat5(c):
                            (matlab({"A": a})[:-9], "damaged or cut off"), (b"no MATLAB at all", "no MATLAB 5 file"),
                            (b"MATLAB 7.3 MAT-file".ljust(200), "HDF5 and needs no conversion")):
         c.refuses(c.file("bad.mat", content), words)
-    for path, row in manifest("mat5"):
-        if "4.2c" in path.name:
-            c.refuses(path, "no MATLAB 5 file")
-        elif not row["rows"]:
-            c.refuses(path, "damaged" if "corrupted" in path.name else "no sparse array")
-        elif "complex" in row["note"]:
-            c.refuses(f"{path}::{row['matrix']}", "complex")
-        else:
-            first, *rest = row["matrix"].split(".")
-            expected = find_matlab(scipy.io.loadmat(path)[first], rest)
-            c.gives(f"{path}::{row['matrix']}", expected)
-            sizes = (int(row["rows"]), int(row["cols"]), int(row["nnz"]))
-            c.checks.that((*expected.shape, expected.nnz) == sizes, f"{path.name}, {row['matrix']}: {sizes} in the manifest")
 
 
 # ---- compression and standard input ------------------------------------------------------------

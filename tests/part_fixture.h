@@ -140,7 +140,7 @@ static inline asparse_status write_file(const char *name, const kind *k) {
   asparse_part_writer *writer = NULL;
   asparse_part_header h = make_header(k);
   asparse_part p = make_part(k, comm->rank, comm->size);
-  const asparse_provenance provenance = {"test_part_hdf5", "a formula", ""};
+  const asparse_provenance provenance = {"test_part_hdf5", "a formula", "", 1};
   TRY(asparse_part_writer_begin(comm, in_folder(name), &h, &provenance, &writer));
   status = asparse_part_writer_add(writer, comm->rank, &p);
   status = asparse_part_writer_end(&writer, status);

@@ -4,7 +4,7 @@
 static void round_trip(const formula *f, asparse_dtype dtype, const char *value_type) {
   asparse_csr *a = make_slab(f, dtype), *b = NULL;
   asparse_source source;
-  const asparse_provenance provenance = {"test_csr_hdf5", "a formula", "none"};
+  const asparse_provenance provenance = {"test_csr_hdf5", "a formula", "none", 1};
   bool ones = value_type && strcmp(value_type, "pattern") == 0;
   expect_ok(asparse_csr_write(comm, in_folder("round.h5"), a, value_type, &provenance));
   expect_ok(asparse_csr_read(comm, in_folder("round.h5"), &b, &source));
@@ -40,7 +40,7 @@ static void test_long_provenance(void **state) {
   char *options = malloc(200001);
   memset(options, 'x', 200000);
   options[200000] = '\0';
-  const asparse_provenance provenance = {"", "source", options};
+  const asparse_provenance provenance = {"", "source", options, 0};
   asparse_csr *a = make_slab(&f, ASPARSE_FP64), *b = NULL;
   expect_ok(asparse_csr_write(comm, in_folder("long.h5"), a, NULL, &provenance));
   expect_ok(asparse_csr_read(comm, in_folder("long.h5"), &b, NULL));

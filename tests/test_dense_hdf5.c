@@ -32,7 +32,7 @@ static void check_rows(const asparse_dense *a, int64_t row_begin, asparse_dtype 
 static void round_trip(int64_t m, int64_t n, int64_t gap, asparse_dtype written, asparse_dtype read) {
   int64_t row_begin = 0, found_m = -1, found_n = -1;
   asparse_dtype found = ASPARSE_BF16;
-  const asparse_provenance provenance = {"test_dense_hdf5", "a formula", NULL};
+  const asparse_provenance provenance = {"test_dense_hdf5", "a formula", NULL, 0};
   asparse_dense *a = make_slab(m, n, gap, written, &row_begin), *b = make_slab(m, n, gap, read, &row_begin);
   memset(b->values, 0xff, (size_t)(b->m * b->ld) * asparse_dtype_size(read));
   expect_ok(asparse_dense_write(comm, in_folder("dense.h5"), m, row_begin, a, &provenance));

@@ -51,7 +51,7 @@ cleanup:
 }
 
 static asparse_status write_all(asparse_comm *comm, const char *folder) {
-  const asparse_provenance provenance = {"test_h5py_files", "a formula", "none"};
+  const asparse_provenance provenance = {"test_h5py_files", "a formula", "none", 0x123};
   PASS(write_sparse(comm, folder, "fp64", ASPARSE_FP64, &provenance));
   PASS(write_sparse(comm, folder, "fp32", ASPARSE_FP32, &provenance));
   PASS(write_sparse(comm, folder, "bf16", ASPARSE_BF16, &provenance));

@@ -41,7 +41,4 @@ static inline int64_t asparse_matrix_original_row(const asparse_matrix *a, const
   return a->part.row_map ? a->part.row_map[row - starts[a->grid.column_comm->rank]] : row;
 }
 
-/* Collective. Order-independent hash of a matrix, the same for any distribution. */
-asparse_status asparse_matrix_hash(asparse_comm *comm, const asparse_csr *slab, uint64_t *hash);
-
 #endif

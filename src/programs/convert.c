@@ -1,7 +1,6 @@
 /* asparse_convert: a matrix of another format, or in another program's HDF5 file, becomes an HDF5 file (Binsparse CSR),
- * which all other programs read. */
+ * which all other programs read, or a file of another format. */
 #include <getopt.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "asparse_config.h"
 #include "base/clock.h"
 #include "io/io.h"
+#include "programs/json_record.h"
 #include "programs/option_values.h"
 #include "programs/program.h"
 
@@ -18,6 +18,8 @@ static const char program[] = "asparse_convert";
 
 typedef struct convert_options {
   const char *input, *output, *json;
+  const char *to; /* name of the output's format; NULL: by the output's name */
+  int format;
   asparse_import_options import;
   asparse_read_options read; /* of HDF5 files */
   asparse_dtype precision;
@@ -32,11 +34,12 @@ typedef struct convert_record {
 } convert_record;
 
 static const char help[] =
-    "usage: asparse_convert [options] INPUT[::NAME] matrix.h5\n"
+    "usage: asparse_convert [options] INPUT[::NAME] OUTPUT\n"
     "\n"
     "Reads a matrix of another format, or in another program's HDF5 file, and writes it as HDF5 in the Binsparse CSR\n"
-    "layout: symmetric matrices are expanded, rows sorted, duplicates summed. The format is told by the content,\n"
-    "compressed files are decompressed, \"-\" is standard input. The output is whole or absent.\n"
+    "layout, which all other programs read, or in another format: symmetric matrices are expanded, rows sorted,\n"
+    "duplicates summed. The format of the input is told by its content, compressed files are decompressed, \"-\" is\n"
+    "standard input; that of the output by its name. The output is whole or absent.\n"
     "\n"
     "  --from FORMAT     what the input is, where its content leaves it open:\n"
     "                      mtx    Matrix Market\n"
@@ -46,6 +49,11 @@ static const char help[] =
     "                      mat5   MATLAB 5 (save -v6, -v7); \"file.mat::NAME\" where it holds several sparse arrays\n"
     "                      npz    SciPy npz; \"file.npz::NAME\" where it holds several matrices\n"
     "                      edges  edge list: \"from to [weight]\" a line\n"
+    "  --to FORMAT       what to write, where the output's name does not tell it:\n"
+    "                      h5     Binsparse CSR in HDF5 (.h5, .hdf5)\n"
+    "                      h5ad   AnnData, the matrix as /X (.h5ad)\n"
+    "                      mtx    Matrix Market coordinates (.mtx)\n"
+    "                      mtx.gz the same in gzip (.mtx.gz)\n"
     "  --ids keep|compact  rows of an edge list: vertex numbers as they are (default), or only those that occur\n"
     "  --precision TYPE  fp64 or fp32: the type of the values that are written (default: the file's own)\n"
     "  --transpose       take the transposed matrix of an HDF5 file (PETSc's files of MATLAB's kind)\n"
@@ -75,14 +83,6 @@ static asparse_status parse_ids(const char *text, asparse_ids *ids) {
   return ASPARSE_OK;
 }
 
-static asparse_status check_files(const convert_options *o) {
-  struct stat input, output;
-  if (stat(o->input, &input) == 0 && stat(o->output, &output) == 0 && input.st_dev == output.st_dev &&
-      input.st_ino == output.st_ino)
-    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "%s and %s are the same file; name another output", o->input, o->output);
-  return ASPARSE_OK;
-}
-
 static asparse_status parse_operands(int argc, char **argv, convert_options *o) {
   if (argc - optind < 2)
     return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "no %s file given", argc == optind ? "input" : "output");
@@ -90,13 +90,14 @@ static asparse_status parse_operands(int argc, char **argv, convert_options *o) 
     return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "one input and one output are enough; '%s' is too much", argv[optind + 2]);
   o->input = argv[optind];
   o->output = argv[optind + 1];
-  return check_files(o);
+  return asparse_export_find(o->output, o->to, &o->format);
 }
 
 static asparse_status parse_options(int argc, char **argv, convert_options *o) {
-  enum { PRECISION = 256, FROM, IDS, JSON, VERSION };
+  enum { PRECISION = 256, FROM, TO, IDS, JSON, VERSION };
   static const struct option table[] = {{"precision", required_argument, NULL, PRECISION},
                                         {"from", required_argument, NULL, FROM},
+                                        {"to", required_argument, NULL, TO},
                                         {"ids", required_argument, NULL, IDS},
                                         {"json", required_argument, NULL, JSON},
                                         OPTION_READ_TABLE,
@@ -115,6 +116,7 @@ static asparse_status parse_options(int argc, char **argv, convert_options *o) {
       o->precision_given = true;
       break;
     case FROM: o->import.from = optarg; break;
+    case TO: o->to = optarg; break;
     case IDS: PASS(parse_ids(optarg, &o->import.ids)); break;
     case JSON: o->json = optarg; break;
     case OPTION_TRANSPOSE:
@@ -163,15 +165,15 @@ static asparse_status read_matrix(asparse_comm *comm, const convert_options *o, 
 
 /* Values of a pattern are all 1, unless duplicates were summed. */
 static const char *stored_value_type(const convert_record *r) {
-  if (strcmp(r->source.value_type, "pattern") == 0 && r->n_duplicates == 0) return "pattern";
-  return NULL;
+  return strcmp(r->source.value_type, "pattern") == 0 && r->n_duplicates > 0 ? "integer" : r->source.value_type;
 }
 
 static asparse_status write_matrix(asparse_comm *comm, const convert_options *o, const asparse_csr *a,
                                    const convert_record *record, const char *command) {
-  const asparse_provenance provenance = {
+  asparse_provenance provenance = {
       .program = "asparse_convert " ASPARSE_VERSION, .source = o->input, .options = command};
-  return asparse_csr_write(comm, o->output, a, stored_value_type(record), &provenance);
+  PASS(asparse_matrix_hash(comm, a, &provenance.matrix_hash));
+  return asparse_export(comm, o->output, o->format, a, stored_value_type(record), &provenance);
 }
 
 static int64_t file_bytes(const char *path) {
@@ -179,9 +181,9 @@ static int64_t file_bytes(const char *path) {
   return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (int64_t)info.st_size : 0;
 }
 
-static asparse_status write_json(const convert_options *o, const asparse_csr *a, const convert_record *r) {
+static json_t *record_json(const convert_options *o, const asparse_csr *a, const convert_record *r) {
   const int64_t input_bytes = file_bytes(o->input), output_bytes = file_bytes(o->output);
-  json_t *record = json_pack(
+  return json_pack(
       "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f}",
       "program", program, "version", ASPARSE_VERSION, "input", o->input, "output", o->output, "format",
       r->source.format, "note", r->source.note, "rows", (json_int_t)a->m, "columns", (json_int_t)a->k, "stored_entries",
@@ -191,12 +193,6 @@ static asparse_status write_json(const convert_options *o, const asparse_csr *a,
       (json_int_t)output_bytes, "read_seconds", r->read_seconds, "write_seconds", r->write_seconds,
       "read_mb_per_second", 1e-6 * (double)input_bytes / r->read_seconds, "write_mb_per_second",
       1e-6 * (double)output_bytes / r->write_seconds);
-  const bool to_stdout = strcmp(o->json, "-") == 0;
-  FILE *file = !record ? NULL : to_stdout ? stdout : fopen(o->json, "w");
-  bool written = file && json_dumpf(record, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
-  if (file && (to_stdout ? fflush(file) : fclose(file)) != 0) written = false;
-  json_decref(record);
-  return written ? ASPARSE_OK : ASPARSE_FAIL(ASPARSE_ERR_IO, "cannot write the JSON record to %s", o->json);
 }
 
 static void print_summary(const convert_options *o, const asparse_csr *a, const convert_record *r) {
@@ -208,14 +204,6 @@ static void print_summary(const convert_options *o, const asparse_csr *a, const 
     fprintf(stderr, "%s: %lld duplicate entries were summed\n", program, (long long)r->n_duplicates);
   if (r->n_inexact > 0)
     fprintf(stderr, "%s: %lld integers beyond 2^53 were rounded to fp64\n", program, (long long)r->n_inexact);
-}
-
-static asparse_status report(asparse_comm *comm, const convert_options *o, const asparse_csr *a,
-                             const convert_record *r) {
-  asparse_status status = ASPARSE_OK;
-  if (comm->rank == 0 && !o->quiet) print_summary(o, a, r);
-  if (comm->rank == 0 && o->json) status = write_json(o, a, r);
-  return asparse_comm_agree(comm, status);
 }
 
 int main(int argc, char **argv) {
@@ -235,6 +223,7 @@ int main(int argc, char **argv) {
   asparse_program_begin(&argc, &argv);
   TRY(asparse_comm_create(&comm, MPI_COMM_WORLD));
   TRY(asparse_program_threads(comm, 0, &threads));
+  TRY(asparse_program_output_check(comm, options.input, options.output));
 
   double start = asparse_seconds();
   if (!options.quiet) asparse_program_progress(comm, "reading");
@@ -245,7 +234,9 @@ int main(int argc, char **argv) {
   record.read_seconds = read - start;
   record.write_seconds = asparse_seconds() - read;
   asparse_program_progress(comm, NULL);
-  TRY(report(comm, &options, a, &record));
+  if (comm->rank == 0 && !options.quiet) print_summary(&options, a, &record);
+  if (options.json)
+    TRY(json_record_write(comm, options.json, comm->rank == 0 ? record_json(&options, a, &record) : NULL));
 
 cleanup:
   if (status != ASPARSE_OK && comm) asparse_program_progress(comm, NULL);

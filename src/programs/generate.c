@@ -137,7 +137,7 @@ static asparse_status run(asparse_comm *comm, const generate_options *o, const c
   generate_record r = {0};
   int threads = 0;
   asparse_generator_text(&o->generator, r.text);
-  const asparse_provenance provenance = {
+  asparse_provenance provenance = {
       .program = "asparse_generate " ASPARSE_VERSION, .source = r.text, .options = command};
   TRY(asparse_program_threads(comm, 0, &threads));
   TRY(asparse_program_output_check(comm, NULL, o->output));
@@ -146,7 +146,10 @@ static asparse_status run(asparse_comm *comm, const generate_options *o, const c
   TRY(generate_slab(comm, &o->generator, &a, &r));
   double generated = asparse_seconds();
   if (!o->quiet) asparse_program_progress(comm, "writing");
-  if (o->output) TRY(asparse_csr_write(comm, o->output, a, NULL, &provenance));
+  if (o->output) {
+    TRY(asparse_matrix_hash(comm, a, &provenance.matrix_hash));
+    TRY(asparse_csr_write(comm, o->output, a, NULL, &provenance));
+  }
   r.generate_seconds = generated - start;
   r.write_seconds = asparse_seconds() - generated;
   asparse_program_progress(comm, NULL);

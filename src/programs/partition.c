@@ -70,7 +70,8 @@ cleanup:
 static asparse_status save_parts(asparse_comm *comm, cutting *cut, double started, const char *command) {
   asparse_status status = ASPARSE_OK;
   asparse_part part = {0};
-  asparse_provenance provenance = {"asparse_partition " ASPARSE_VERSION, cut->options->matrix, command};
+  asparse_provenance provenance = {"asparse_partition " ASPARSE_VERSION, cut->options->matrix, command,
+                                   cut->header.matrix_hash};
   for (int base = 0; base < cut->options->parts; base += comm->size) {
     int own = base + comm->rank < cut->options->parts ? base + comm->rank : -1;
     TRY(cut_part(comm, cut, own, base == 0, &part));

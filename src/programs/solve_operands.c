@@ -169,7 +169,7 @@ asparse_status operand_write(asparse_comm *comm, const solve_options *options, c
   const asparse_matrix *a = plan->matrix;
   const asparse_extent extent = asparse_plan_extent_of_c(plan, ASPARSE_PLACEMENT_ROWS);
   asparse_dense *rows = NULL, *even = NULL;
-  asparse_provenance provenance = {"asparse_solve " ASPARSE_VERSION, options->matrix, command};
+  asparse_provenance provenance = {"asparse_solve " ASPARSE_VERSION, options->matrix, command, a->hash};
   int64_t begin = extent.row_begin;
   if (options->gather) return asparse_comm_agree(comm, whole ? write_alone(options, &provenance, whole) : ASPARSE_OK);
   if (asparse_plan_placement(plan) == ASPARSE_PLACEMENT_PLANNER) {
