@@ -201,7 +201,8 @@ static asparse_status read_entries(reader *r) {
   int64_t nnz = asparse_csr_nnz_local(r->a);
   if (!asparse_dataset_is_there(&r->layout->indices)) return ASPARSE_OK; /* there are no entries */
   PASS(asparse_dataset_read(r->comm, &r->layout->indices, r->entry_begin, nnz, NULL, take_indices, r));
-  if (r->layout->iso) return asparse_dataset_read(r->comm, &r->layout->values, 0, r->layout->values.rows, NULL, take_iso, r);
+  if (r->layout->iso)
+    return asparse_dataset_read(r->comm, &r->layout->values, 0, r->layout->values.rows, NULL, take_iso, r);
   void *in_place = asparse_element_is_integer(r->layout->values.element) ? NULL : r->a->values;
   return asparse_dataset_read(r->comm, &r->layout->values, r->entry_begin, nnz, in_place, take_values, r);
 }
