@@ -8,7 +8,9 @@
 
 enum {
   LARGEST_HEADER = 64 << 10,
-  CHUNK = 32 << 10 /* elements read at a time, and converted while they are in cache */
+  /* Elements read at a time: deflated ones by one thread, and converted while in its cache; stored ones by all. */
+  DEFLATED_CHUNK = 32 << 10,
+  STORED_CHUNK = 1 << 20
 };
 
 static asparse_status fail(const asparse_npy *npy, const char *found) {
@@ -184,9 +186,11 @@ static asparse_status read_into(asparse_npy *npy, int64_t count, const target *t
   uint64_t *items = NULL;
   const asparse_element wanted = t->integers ? ASPARSE_INT64 : asparse_element_of_dtype(t->dtype);
   const bool in_place = npy->element == wanted && !npy->half && (t->integers || t->dtype != ASPARSE_BF16);
-  if (!in_place) ALLOC(items, CHUNK);
-  for (int64_t done = 0; done < count; done += CHUNK) {
-    int64_t n = count - done < CHUNK ? count - done : CHUNK;
+  const int64_t longest = npy->reader.member->deflated ? DEFLATED_CHUNK : STORED_CHUNK;
+  const int64_t chunk = count < longest ? count : longest;
+  if (!in_place) ALLOC(items, chunk);
+  for (int64_t done = 0; done < count; done += chunk) {
+    int64_t n = count - done < chunk ? count - done : chunk;
     TRY(read_chunk(npy, n, in_place ? (char *)t->to + done * (int64_t)npy->item_bytes : (void *)items));
     if (in_place) continue;
     if (t->integers) asparse_element_to_int64(npy->element, items, n, (int64_t *)t->to + done);

@@ -180,7 +180,7 @@ static asparse_status read_indices(const reader *r, const index_array *x) {
   TRY(asparse_npy_skip(&npy, x->first));
   TRY(asparse_npy_integers(&npy, x->count, x->to));
   /* An index below 0 or above limit-1 makes one of the two negative. */
-#pragma omp simd reduction(| : signs)
+#pragma omp parallel for simd schedule(static) reduction(| : signs)
   for (int64_t i = 0; i < x->count; i++) signs |= x->to[i] | (int64_t)((uint64_t)x->limit - 1 - (uint64_t)x->to[i]);
   while (signs < 0 && (uint64_t)x->to[bad] < (uint64_t)x->limit) bad++;
   TRY_THAT(signs >= 0, ASPARSE_ERR_DATA, "%s: element %lld is %lld; expected 0 to %lld", npy.label,
@@ -203,12 +203,12 @@ static asparse_status read_values(reader *r, const value_array *x) {
   return asparse_npy_values(&r->data, x->count, x->dtype, x->to, x->inexact);
 }
 
-/* n ≤ MOST_INDICES arrays of indices and the one of values. They are members of their own in the archive: each is
- * unpacked and checked by one thread, all at the same time. */
+/* n ≤ MOST_INDICES arrays of indices and the one of values. They are members of their own in the archive: deflated
+ * ones are unpacked each by one thread, all at the same time; of stored ones, each is read by all threads. */
 enum { MOST_INDICES = 2 };
 static asparse_status read_arrays(reader *r, int n, const index_array *indices, const value_array *values) {
   asparse_status statuses[MOST_INDICES + 1] = {ASPARSE_OK};
-#pragma omp parallel for schedule(dynamic, 1)
+#pragma omp parallel for schedule(dynamic, 1) if (r->data.reader.member->deflated)
   for (int i = 0; i <= n; i++) statuses[i] = i < n ? read_indices(r, &indices[i]) : read_values(r, values);
   for (int i = 0; i <= n; i++) PASS(statuses[i]);
   return ASPARSE_OK;
