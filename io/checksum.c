@@ -7,20 +7,67 @@
 #include "base/dense.h"
 #include "io/hdf5_read.h"
 
+static const uint64_t stride = 0x9e3779b97f4a7c15u;
+
+/* What the position contributes; that of the next one is larger by stride. */
+static inline uint64_t place_of(int array, int64_t position) {
+  return ((uint64_t)position + ((uint64_t)array << 56)) * stride;
+}
+
 static inline uint64_t hash(int array, int64_t position, uint64_t content) {
-  return asparse_mix64(content ^ ((uint64_t)position + ((uint64_t)array << 56)) * 0x9e3779b97f4a7c15u);
+  return asparse_mix64(content ^ place_of(array, position));
+}
+
+/* ---- runs of 64-bit words --------------------------------------------------------------------- */
+
+enum { RUN = 1 << 14 };
+
+/* Plain loads of what may be declared as another type. */
+typedef uint64_t word __attribute__((may_alias));
+
+__attribute__((always_inline)) static inline uint64_t sum_words(int array, int64_t first, const word *from,
+                                                                uint64_t offset, int64_t count) {
+  uint64_t sum = 0, place = place_of(array, first);
+#pragma omp simd reduction(+ : sum) linear(place : stride)
+  for (int64_t i = 0; i < count; i++) {
+    sum += asparse_mix64((from[i] + offset) ^ place);
+    place += stride;
+  }
+  return sum;
+}
+
+static uint64_t sum_run_plain(int array, int64_t first, const word *from, uint64_t offset, int64_t count) {
+  return sum_words(array, first, from, offset, count);
+}
+
+#if defined(__x86_64__)
+/* AVX-512 has the product of 64-bit integers, on which the hash spends its time. */
+__attribute__((target("avx512f,avx512dq,prefer-vector-width=512"))) static uint64_t
+sum_run_avx512(int array, int64_t first, const word *from, uint64_t offset, int64_t count) {
+  return sum_words(array, first, from, offset, count);
+}
+#endif
+
+static uint64_t sum_all(int array, int64_t first, const word *from, uint64_t offset, int64_t count) {
+  uint64_t (*sum_run)(int, int64_t, const word *, uint64_t, int64_t) = sum_run_plain;
+  uint64_t sum = 0;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512dq")) sum_run = sum_run_avx512;
+#endif
+#pragma omp parallel for schedule(static) reduction(+ : sum)
+  for (int64_t i = 0; i < count; i += RUN)
+    sum += sum_run(array, first + i, from + i, offset, count - i < RUN ? count - i : RUN);
+  return sum;
 }
 
 uint64_t asparse_checksum_int64(int array, int64_t first, const int64_t *from, int64_t offset, int64_t count) {
-  uint64_t sum = 0;
-#pragma omp parallel for schedule(static) reduction(+ : sum)
-  for (int64_t i = 0; i < count; i++) sum += hash(array, first + i, (uint64_t)(from[i] + offset));
-  return sum;
+  return sum_all(array, first, (const word *)from, (uint64_t)offset, count);
 }
 
 uint64_t asparse_checksum_values(int array, int64_t first, asparse_dtype dtype, const void *from, int64_t from_first,
                                  int64_t count) {
   uint64_t sum = 0;
+  if (dtype == ASPARSE_FP64) return sum_all(array, first, (const word *)from + from_first, 0, count);
 #pragma omp parallel for schedule(static) reduction(+ : sum)
   for (int64_t i = 0; i < count; i++) {
     double value = asparse_load(dtype, from, from_first + i);

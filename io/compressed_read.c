@@ -148,14 +148,13 @@ cleanup:
 
 asparse_status asparse_check_indices(const asparse_dataset *dataset, int64_t first, int64_t count,
                                      const int64_t *indices, int64_t extent, const char *what) {
-  int64_t bad = count;
   /* Of an unknown extent, each is in range unless a larger one could not be counted. */
-  uint64_t end = extent == ASPARSE_UNKNOWN_EXTENT ? INT64_MAX : (uint64_t)extent;
-#pragma omp parallel for schedule(static) reduction(min : bad)
-  for (int64_t i = 0; i < count; i++) {
-    if ((uint64_t)indices[i] >= end && i < bad) bad = i;
-  }
-  if (bad == count) return ASPARSE_OK;
+  int64_t end = extent == ASPARSE_UNKNOWN_EXTENT ? INT64_MAX : extent, signs = 0, bad = 0;
+  /* An index below 0 or above end-1 makes one of the two negative. */
+#pragma omp parallel for simd schedule(static) reduction(| : signs)
+  for (int64_t i = 0; i < count; i++) signs |= indices[i] | (int64_t)((uint64_t)end - 1 - (uint64_t)indices[i]);
+  if (signs >= 0) return ASPARSE_OK;
+  while ((uint64_t)indices[bad] < (uint64_t)end) bad++;
   return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s: element %lld is %lld, expected 0 … %lld for a matrix of %lld %s",
                       dataset->label, (long long)(first + bad), (long long)indices[bad], (long long)end - 1,
                       (long long)end, what);
@@ -171,13 +170,16 @@ static asparse_status take_indices(void *context, int64_t first, int64_t count, 
   return ASPARSE_OK;
 }
 
+/* Values in a's own type are in place already. */
 static asparse_status take_values(void *context, int64_t first, int64_t count, const void *rows) {
   reader *r = context;
-  r->a->n_inexact +=
-      asparse_element_to_values(r->layout->values.element, rows, count, r->a->dtype, r->a->values, first);
+  asparse_csr *a = r->a;
+  asparse_element element = r->layout->values.element;
+  if (asparse_element_is_integer(element))
+    a->n_inexact += asparse_element_to_values(element, rows, count, a->dtype, a->values, first);
   if (r->layout->has_checksum)
     r->checksum +=
-        asparse_checksum_values(ASPARSE_SUM_VALUES, r->entry_begin + first, r->a->dtype, r->a->values, first, count);
+        asparse_checksum_values(ASPARSE_SUM_VALUES, r->entry_begin + first, a->dtype, a->values, first, count);
   return ASPARSE_OK;
 }
 
@@ -198,9 +200,11 @@ static asparse_status take_iso(void *context, int64_t first, int64_t count, cons
 static asparse_status read_entries(reader *r) {
   int64_t nnz = asparse_csr_nnz_local(r->a);
   if (!asparse_dataset_is_there(&r->layout->indices)) return ASPARSE_OK; /* there are no entries */
-  PASS(asparse_dataset_read(r->comm, &r->layout->indices, r->entry_begin, nnz, take_indices, r));
-  if (r->layout->iso) return asparse_dataset_read(r->comm, &r->layout->values, 0, r->layout->values.rows, take_iso, r);
-  return asparse_dataset_read(r->comm, &r->layout->values, r->entry_begin, nnz, take_values, r);
+  PASS(asparse_dataset_read(r->comm, &r->layout->indices, r->entry_begin, nnz, NULL, take_indices, r));
+  if (r->layout->iso)
+    return asparse_dataset_read(r->comm, &r->layout->values, 0, r->layout->values.rows, NULL, take_iso, r);
+  void *in_place = asparse_element_is_integer(r->layout->values.element) ? NULL : r->a->values;
+  return asparse_dataset_read(r->comm, &r->layout->values, r->entry_begin, nnz, in_place, take_values, r);
 }
 
 static asparse_status verify_checksum(reader *r) {

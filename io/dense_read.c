@@ -128,7 +128,7 @@ asparse_status asparse_dense_read(asparse_comm *comm, const char *path, int64_t 
     goto cleanup;
   }
   int64_t rows_per_row = r.layout.values.rank == 1 ? a->n : 1; /* rows of the dataset in one of the matrix */
-  TRY(asparse_dataset_read(comm, &r.layout.values, row_begin * rows_per_row, a->m * rows_per_row, take, &r));
+  TRY(asparse_dataset_read(comm, &r.layout.values, row_begin * rows_per_row, a->m * rows_per_row, NULL, take, &r));
   spread_rows(a);
   TRY(verify_checksum(&r));
 cleanup:

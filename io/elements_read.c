@@ -60,7 +60,7 @@ asparse_status asparse_elements_read(asparse_comm *comm, asparse_layout *layout,
   int64_t end = asparse_even_start(values->rows, comm->size, comm->rank + 1);
   r.width = layout->arrangement == ASPARSE_DENSE_BY_ROWS ? layout->k : layout->m;
   r.begin = begin * values->cols;
-  if (layout->m > 0 && layout->k > 0) TRY(asparse_dataset_read(comm, values, begin, end - begin, take, &r));
+  if (layout->m > 0 && layout->k > 0) TRY(asparse_dataset_read(comm, values, begin, end - begin, NULL, take, &r));
   TRY(asparse_entries_to_slabs(comm, layout->m, layout->k, asparse_element_dtype(values->element), &r.entries, a));
   (*a)->n_inexact = r.n_inexact;
   layout->source.stored_entries = layout->m * layout->k;

@@ -28,7 +28,7 @@ cleanup:
   return status;
 }
 
-/* Transfers are independent: ranks' ranges alternate, which collective ones must not (hdf5_dataset.c). */
+/* Transfers are independent, as those of hdf5_dataset.c. */
 asparse_status asparse_dataset_read_across(asparse_comm *comm, const asparse_dataset *dataset, int64_t lines,
                                            int64_t begin, int64_t count, asparse_take_rows take, void *context) {
   asparse_status status = ASPARSE_OK;

@@ -1,14 +1,17 @@
 #include <limits.h>
+#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "asparse_config.h"
 #include "io/hdf5_read.h"
 
-enum { STAGE_BYTES = 16 << 20 };
+enum {
+  MOST_PIECE_BYTES = 16 << 20,
+  THREAD_BYTES = 1 << 20 /* of a piece: it stays in cache while it is converted, checked and summed */
+};
 
 int64_t asparse_piece_bytes(const asparse_comm *comm) {
-  return comm->message_bytes < STAGE_BYTES ? comm->message_bytes : STAGE_BYTES;
+  return comm->message_bytes < MOST_PIECE_BYTES ? comm->message_bytes : MOST_PIECE_BYTES;
 }
 
 /* ---- inspection ----------------------------------------------------------------------------- */
@@ -171,47 +174,16 @@ cleanup:
 
 void asparse_dataset_close(asparse_dataset *dataset) { CLOSE_HDF5(H5Dclose, dataset->id); }
 
-/* Collective where the ranks' ranges ascend and do not overlap: Open MPI 4.1's own MPI-IO (OMPIO, vulcan)
- * gives wrong data, and no error, when three ranks' ranges overlap. Chunks are independent: they are
- * cached then, and need not be decompressed once per piece. */
-static asparse_status create_transfer(asparse_comm *comm, const asparse_dataset *dataset, int64_t begin, int64_t count,
-                                      hid_t *transfer) {
-  asparse_status status = ASPARSE_OK;
-  TRY_HDF5(ASPARSE_ERR_RUNTIME, *transfer = H5Pcreate(H5P_DATASET_XFER));
-cleanup:
-  status = asparse_comm_agree(comm, status);
-#if ASPARSE_HDF5_PARALLEL
-  int64_t end = count > 0 ? begin + count : 0, ends_before = 0, overlaps = 0;
-  if (status == ASPARSE_OK && comm->size > 1) {
-    if (MPI_Exscan(&end, &ends_before, 1, MPI_INT64_T, MPI_MAX, comm->mpi) != MPI_SUCCESS) return ASPARSE_ERR_MPI;
-    overlaps = comm->rank > 0 && count > 0 && begin < ends_before;
-    status = asparse_comm_max(comm, &overlaps, 1);
-    if (status == ASPARSE_OK && !overlaps && dataset->chunk_bytes == 0 &&
-        H5Pset_dxpl_mpio(*transfer, H5FD_MPIO_COLLECTIVE) < 0)
-      status = asparse_hdf5_fail(ASPARSE_ERR_RUNTIME, "H5Pset_dxpl_mpio", __FILE__, __LINE__);
-  }
-#else
-  (void)dataset, (void)begin, (void)count;
-#endif
-  return status;
-}
-
-/* Rows first … first+count-1 of the dataset; count may be 0 (the transfer may be collective). */
-static asparse_status read_piece(const asparse_dataset *dataset, hid_t transfer, int64_t first, int64_t count,
-                                 void *rows) {
+/* Rows first … first+count-1 of the dataset; count ≥ 1. */
+static asparse_status read_piece(const asparse_dataset *dataset, int64_t first, int64_t count, void *rows) {
   asparse_status status = ASPARSE_OK;
   hid_t in_file = -1, in_memory = -1;
   hsize_t start[2] = {(hsize_t)first, 0}, shape[2] = {(hsize_t)count, (hsize_t)dataset->cols};
   TRY_HDF5(ASPARSE_ERR_RUNTIME, in_memory = H5Screate_simple(dataset->rank, shape, NULL));
   TRY_HDF5(ASPARSE_ERR_DATA, in_file = H5Dget_space(dataset->id));
-  if (count * dataset->cols > 0) {
-    TRY_HDF5(ASPARSE_ERR_DATA, H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, shape, NULL));
-  } else {
-    TRY_HDF5(ASPARSE_ERR_RUNTIME, H5Sselect_none(in_file));
-    TRY_HDF5(ASPARSE_ERR_RUNTIME, H5Sselect_none(in_memory));
-  }
+  TRY_HDF5(ASPARSE_ERR_DATA, H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, shape, NULL));
   TRY_HDF5(ASPARSE_ERR_DATA,
-           H5Dread(dataset->id, asparse_element_hdf5(dataset->element), in_memory, in_file, transfer, rows));
+           H5Dread(dataset->id, asparse_element_hdf5(dataset->element), in_memory, in_file, H5P_DEFAULT, rows));
 cleanup:
   if (status != ASPARSE_OK) asparse_error_prefix("dataset %s", dataset->label);
   CLOSE_HDF5(H5Sclose, in_memory);
@@ -219,32 +191,30 @@ cleanup:
   return status;
 }
 
+/* Transfers are independent: a rank's rows are one run of bytes of a contiguous dataset, which collective transfers
+ * would only send through other ranks; chunks are cached and not decompressed once per piece; and Open MPI 4.1's own
+ * MPI-IO (OMPIO) returns wrong data where collective reads of three ranks overlap. */
 asparse_status asparse_dataset_read(asparse_comm *comm, const asparse_dataset *dataset, int64_t row_begin,
-                                    int64_t count, asparse_take_rows take, void *context) {
+                                    int64_t count, void *to, asparse_take_rows take, void *context) {
   asparse_status status = ASPARSE_OK;
   char *stage = NULL;
-  hid_t transfer = -1;
   int64_t row_bytes = dataset->cols * (int64_t)asparse_element_size(dataset->element);
-  int64_t piece = row_bytes > 0 ? asparse_piece_bytes(comm) / row_bytes : count;
+  int64_t bytes = (int64_t)omp_get_max_threads() * THREAD_BYTES, most = asparse_piece_bytes(comm);
+  int64_t piece = row_bytes > 0 ? (bytes < most ? bytes : most) / row_bytes : 0;
   if (piece < 1) piece = 1;
-  int64_t n_pieces = count / piece + (count % piece != 0);
-  stage = asparse_malloc((count < piece ? count : piece) * row_bytes, 1, "reading buffer");
-  TRY(asparse_comm_agree(comm, stage ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
-  TRY(asparse_comm_max(comm, &n_pieces, 1));
-  TRY(create_transfer(comm, dataset, row_begin, count, &transfer));
-  /* A rank that has failed, or has fewer pieces, goes on with empty ones: no peer waits in vain. */
-  for (int64_t i = 0; i < n_pieces; i++) {
-    int64_t first = i * piece < count ? i * piece : count;
-    int64_t rows = status != ASPARSE_OK ? 0 : count - first < piece ? count - first : piece;
-    asparse_status piece_status = read_piece(dataset, transfer, row_begin + first, rows, stage);
-    if (piece_status == ASPARSE_OK && rows > 0) piece_status = take(context, first, rows, stage);
-    if (status == ASPARSE_OK) status = piece_status;
+  if (row_bytes == 0) count = 0;
+  if (!to) {
+    stage = asparse_malloc((count < piece ? count : piece) * row_bytes, 1, "reading buffer");
+    if (!stage) status = ASPARSE_ERR_MEMORY;
   }
-  status = asparse_comm_agree(comm, status);
-cleanup:
-  CLOSE_HDF5(H5Pclose, transfer);
+  for (int64_t first = 0; first < count && status == ASPARSE_OK; first += piece) {
+    int64_t rows = count - first < piece ? count - first : piece;
+    char *place = to ? (char *)to + first * row_bytes : stage;
+    status = read_piece(dataset, row_begin + first, rows, place);
+    if (status == ASPARSE_OK && take) status = take(context, first, rows, place);
+  }
   asparse_free(stage);
-  return status;
+  return asparse_comm_agree(comm, status);
 }
 
 typedef struct int64_target {
@@ -261,5 +231,5 @@ static asparse_status take_int64(void *context, int64_t first, int64_t count, co
 asparse_status asparse_dataset_read_int64(asparse_comm *comm, const asparse_dataset *dataset, int64_t begin,
                                           int64_t count, int64_t *to) {
   int64_target target = {dataset->element, to};
-  return asparse_dataset_read(comm, dataset, begin, count, take_int64, &target);
+  return asparse_dataset_read(comm, dataset, begin, count, NULL, take_int64, &target);
 }

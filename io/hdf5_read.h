@@ -57,10 +57,11 @@ void asparse_dataset_close(asparse_dataset *dataset); /* local; closed ones are 
 /* Takes rows first … first+count-1 of those asked for (first counts from 0), in the dataset's element type. */
 typedef asparse_status (*asparse_take_rows)(void *context, int64_t first, int64_t count, const void *rows);
 
-/* Collective. Reads rows row_begin … row_begin+count-1, each rank its own (they may overlap, which costs
- * the collective transfer), in pieces that every rank transfers equally often, and hands each to take. */
+/* Collective. Reads rows row_begin … row_begin+count-1, each rank its own (they may overlap), piece by piece, and hands
+ * each piece to take. to: where all of them are put, [count][cols] in the dataset's element type; NULL: each piece
+ * is gone after take. take may be NULL when to is not. */
 asparse_status asparse_dataset_read(asparse_comm *comm, const asparse_dataset *dataset, int64_t row_begin,
-                                    int64_t count, asparse_take_rows take, void *context);
+                                    int64_t count, void *to, asparse_take_rows take, void *context);
 
 /* Collective. The dataset holds a matrix of `lines` lines, one after the other (2-D, or 1-D): hands elements begin …
  * begin+count-1 of every line to take, in pieces of whole lines. Ranks' ranges may overlap. */

@@ -21,8 +21,8 @@ bool asparse_path_is_hdf5(const char *path);
  * named, of which the elements other than 0 are taken): rank r of p gets a slab of consecutive rows with near-equal
  * rows + entries, checked (pointers monotone, indices in range, no more entries declared than stored, memory budgeted
  * before allocation), expanded to general structure, sorted, duplicates summed. No rank holds more than its share of
- * what is read and of its rows. dtype: fp32 files give fp32, all others fp64 (integers, bool). Reads hyperslabs,
- * collectively where HDF5 is parallel. source may be NULL. */
+ * what is read and of its rows. dtype: fp32 files give fp32, all others fp64 (integers, bool). Each rank
+ * reads its own hyperslabs. source may be NULL. */
 ASPARSE_API asparse_status asparse_csr_read(asparse_comm *comm, const char *path, asparse_csr **a,
                                             asparse_source *source);
 /* The same with what the user says of the file. */

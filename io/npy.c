@@ -6,7 +6,12 @@
 
 #include "base/memory.h"
 
-enum { LARGEST_HEADER = 64 << 10, CHUNK = 128 << 10 /* elements converted at a time */ };
+enum {
+  LARGEST_HEADER = 64 << 10,
+  /* Elements read at a time: deflated ones by one thread, and converted while in its cache; stored ones by all. */
+  DEFLATED_CHUNK = 32 << 10,
+  STORED_CHUNK = 1 << 20
+};
 
 static asparse_status fail(const asparse_npy *npy, const char *found) {
   return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s: %s", npy->label, found);
@@ -153,7 +158,8 @@ static float float_from_half(uint16_t half) {
   return value;
 }
 
-/* The next elements as npy->element in native order; room for CHUNK of 8 bytes. */
+/* The next elements as npy->element in native order; room for count of 8 bytes, or of their own where they need no
+ * conversion. */
 static asparse_status read_chunk(asparse_npy *npy, int64_t count, void *items) {
   if (count > npy->count - npy->next)
     return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s: it has %lld elements; expected at least %lld", npy->label,
@@ -166,6 +172,35 @@ static asparse_status read_chunk(asparse_npy *npy, int64_t count, void *items) {
   return ASPARSE_OK;
 }
 
+/* Where elements go: int64 numbers, or values of dtype. */
+typedef struct target {
+  bool integers;
+  asparse_dtype dtype;
+  void *to;
+  int64_t *inexact;
+} target;
+
+/* The next elements: in chunks through a buffer, or at once into place where the target has their type. */
+static asparse_status read_into(asparse_npy *npy, int64_t count, const target *t) {
+  asparse_status status = ASPARSE_OK;
+  uint64_t *items = NULL;
+  const asparse_element wanted = t->integers ? ASPARSE_INT64 : asparse_element_of_dtype(t->dtype);
+  const bool in_place = npy->element == wanted && !npy->half && (t->integers || t->dtype != ASPARSE_BF16);
+  const int64_t longest = npy->reader.member->deflated ? DEFLATED_CHUNK : STORED_CHUNK;
+  const int64_t chunk = count < longest ? count : longest;
+  if (!in_place) ALLOC(items, chunk);
+  for (int64_t done = 0; done < count; done += chunk) {
+    int64_t n = count - done < chunk ? count - done : chunk;
+    TRY(read_chunk(npy, n, in_place ? (char *)t->to + done * (int64_t)npy->item_bytes : (void *)items));
+    if (in_place) continue;
+    if (t->integers) asparse_element_to_int64(npy->element, items, n, (int64_t *)t->to + done);
+    else *t->inexact += asparse_element_to_values(npy->element, items, n, t->dtype, t->to, done);
+  }
+cleanup:
+  asparse_free(items);
+  return status;
+}
+
 asparse_status asparse_npy_skip(asparse_npy *npy, int64_t count) {
   if (count > npy->count - npy->next) return fail(npy, "it is too short");
   npy->next += count;
@@ -173,34 +208,17 @@ asparse_status asparse_npy_skip(asparse_npy *npy, int64_t count) {
 }
 
 asparse_status asparse_npy_integers(asparse_npy *npy, int64_t count, int64_t *to) {
-  asparse_status status = ASPARSE_OK;
-  uint64_t *items = NULL;
-  TRY_THAT(npy->number && asparse_element_is_integer(npy->element), ASPARSE_ERR_DATA,
-           "%s: its type is %s; expected integers", npy->label, npy->type);
-  ALLOC(items, CHUNK);
-  for (int64_t done = 0; done < count; done += CHUNK) {
-    int64_t n = count - done < CHUNK ? count - done : CHUNK;
-    TRY(read_chunk(npy, n, items));
-    asparse_element_to_int64(npy->element, items, n, to + done);
-  }
-cleanup:
-  asparse_free(items);
-  return status;
+  const target t = {.integers = true, .to = to};
+  if (!npy->number || !asparse_element_is_integer(npy->element))
+    return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s: its type is %s; expected integers", npy->label, npy->type);
+  return read_into(npy, count, &t);
 }
 
 asparse_status asparse_npy_values(asparse_npy *npy, int64_t count, asparse_dtype dtype, void *to, int64_t *inexact) {
-  asparse_status status = ASPARSE_OK;
-  uint64_t *items = NULL;
-  TRY_THAT(npy->number, ASPARSE_ERR_DATA, "%s: its type is %s; expected numbers", npy->label, npy->type);
-  ALLOC(items, CHUNK);
-  for (int64_t done = 0; done < count; done += CHUNK) {
-    int64_t n = count - done < CHUNK ? count - done : CHUNK;
-    TRY(read_chunk(npy, n, items));
-    *inexact += asparse_element_to_values(npy->element, items, n, dtype, to, done);
-  }
-cleanup:
-  asparse_free(items);
-  return status;
+  const target t = {.dtype = dtype, .to = to, .inexact = inexact};
+  if (!npy->number)
+    return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s: its type is %s; expected numbers", npy->label, npy->type);
+  return read_into(npy, count, &t);
 }
 
 asparse_status asparse_npy_text(asparse_npy *npy, char *text, size_t size) {

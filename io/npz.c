@@ -165,24 +165,53 @@ cleanup:
   return status;
 }
 
-/* count indices of array `name` from element `first` on, each below limit. */
-static asparse_status read_indices(const reader *r, const char *name, int64_t first, int64_t count, int64_t limit,
-                                   int64_t *to) {
+/* Elements first … first+count-1 of an array, each below limit. */
+typedef struct index_array {
+  const char *name;
+  int64_t first, count, limit;
+  int64_t *to;
+} index_array;
+
+static asparse_status read_indices(const reader *r, const index_array *x) {
   asparse_status status = ASPARSE_OK;
   asparse_npy npy;
-  int64_t bad = count;
-  TRY(open_array(r, name, &npy));
-  TRY(asparse_npy_skip(&npy, first));
-  TRY(asparse_npy_integers(&npy, count, to));
-#pragma omp parallel for schedule(static) reduction(min : bad)
-  for (int64_t i = 0; i < count; i++) {
-    if ((uint64_t)to[i] >= (uint64_t)limit && i < bad) bad = i;
-  }
-  TRY_THAT(bad == count, ASPARSE_ERR_DATA, "%s: element %lld is %lld; expected 0 to %lld", npy.label,
-           (long long)(first + bad), (long long)to[bad < count ? bad : 0], (long long)limit - 1);
+  int64_t bad = 0, signs = 0;
+  TRY(open_array(r, x->name, &npy));
+  TRY(asparse_npy_skip(&npy, x->first));
+  TRY(asparse_npy_integers(&npy, x->count, x->to));
+  /* An index below 0 or above limit-1 makes one of the two negative. */
+#pragma omp parallel for simd schedule(static) reduction(| : signs)
+  for (int64_t i = 0; i < x->count; i++) signs |= x->to[i] | (int64_t)((uint64_t)x->limit - 1 - (uint64_t)x->to[i]);
+  while (signs < 0 && (uint64_t)x->to[bad] < (uint64_t)x->limit) bad++;
+  TRY_THAT(signs >= 0, ASPARSE_ERR_DATA, "%s: element %lld is %lld; expected 0 to %lld", npy.label,
+           (long long)(x->first + bad), (long long)x->to[bad], (long long)x->limit - 1);
 cleanup:
   asparse_npy_close(&npy);
   return status;
+}
+
+/* Elements of the array "data" from `first` on. */
+typedef struct value_array {
+  int64_t first, count;
+  asparse_dtype dtype;
+  void *to;
+  int64_t *inexact;
+} value_array;
+
+static asparse_status read_values(reader *r, const value_array *x) {
+  PASS(asparse_npy_skip(&r->data, x->first));
+  return asparse_npy_values(&r->data, x->count, x->dtype, x->to, x->inexact);
+}
+
+/* n ≤ MOST_INDICES arrays of indices and the one of values. They are members of their own in the archive: deflated
+ * ones are unpacked each by one thread, all at the same time; of stored ones, each is read by all threads. */
+enum { MOST_INDICES = 2 };
+static asparse_status read_arrays(reader *r, int n, const index_array *indices, const value_array *values) {
+  asparse_status statuses[MOST_INDICES + 1] = {ASPARSE_OK};
+#pragma omp parallel for schedule(dynamic, 1) if (r->data.reader.member->deflated)
+  for (int i = 0; i <= n; i++) statuses[i] = i < n ? read_indices(r, &indices[i]) : read_values(r, values);
+  for (int i = 0; i <= n; i++) PASS(statuses[i]);
+  return ASPARSE_OK;
 }
 
 /* ---- rows: csr and bsr, in slabs -------------------------------------------------------------- */
@@ -196,9 +225,9 @@ static asparse_status read_csr(reader *r, asparse_csr **a) {
   PASS(asparse_csr_create(a, r->m, r->k, begin, end - begin, nnz, r->dtype));
   for (int64_t i = 0; i <= end - begin; i++) (*a)->row_ptr[i] = r->indptr[begin + i] - first;
   FREE(r->indptr);
-  PASS(read_indices(r, "indices", first, nnz, r->k, (*a)->col_idx));
-  PASS(asparse_npy_skip(&r->data, first));
-  return asparse_npy_values(&r->data, nnz, r->dtype, (*a)->values, &(*a)->n_inexact);
+  const index_array cols = {"indices", first, nnz, r->k, (*a)->col_idx};
+  const value_array values = {first, nnz, r->dtype, (*a)->values, &(*a)->n_inexact};
+  return read_arrays(r, 1, &cols, &values);
 }
 
 /* Entries of the rows of block row b that are not zero: into a, or only counted when a has no place yet (next NULL). */
@@ -236,9 +265,9 @@ static asparse_status read_blocks(reader *r, block_rows *b, int64_t *inexact) {
   TRY(asparse_budget_allows(r->input->name, (b->n_blocks * size + b->n_blocks) * 8, "its blocks"));
   ALLOC(b->cols, b->n_blocks);
   ALLOC(b->values, b->n_blocks * size);
-  TRY(read_indices(r, "indices", first, b->n_blocks, r->k / r->c, b->cols));
-  TRY(asparse_npy_skip(&r->data, first * size));
-  TRY(asparse_npy_values(&r->data, b->n_blocks * size, ASPARSE_FP64, b->values, inexact));
+  const index_array cols = {"indices", first, b->n_blocks, r->k / r->c, b->cols};
+  const value_array values = {first * size, b->n_blocks * size, ASPARSE_FP64, b->values, inexact};
+  TRY(read_arrays(r, 1, &cols, &values));
 cleanup:
   return status;
 }
@@ -284,13 +313,14 @@ static asparse_status read_coordinates(reader *r, asparse_csr **a) {
   TRY(asparse_coordinates_create(r->input->name, n, true, &entries));
   entries.m = r->m;
   entries.k = r->k;
-  TRY(read_indices(r, columns ? "indices" : "row", 0, n, r->m, entries.rows));
-  if (!columns) TRY(read_indices(r, "col", 0, n, r->k, entries.cols));
+  const index_array indices[] = {{columns ? "indices" : "row", 0, n, r->m, entries.rows},
+                                 {"col", 0, n, r->k, entries.cols}};
+  const value_array values = {0, n, ASPARSE_FP64, entries.values, &inexact};
+  TRY(read_arrays(r, columns ? 1 : 2, indices, &values));
 #pragma omp parallel for schedule(dynamic, 1024)
   for (int64_t j = 0; j < (columns ? r->k : 0); j++) {
     for (int64_t e = r->indptr[j]; e < r->indptr[j + 1]; e++) entries.cols[e] = j;
   }
-  TRY(asparse_npy_values(&r->data, n, ASPARSE_FP64, entries.values, &inexact));
   TRY(asparse_coordinates_to_csr(r->input->name, &entries, a));
   (*a)->n_inexact = inexact;
   TRY(asparse_csr_convert(*a, r->dtype));

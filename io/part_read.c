@@ -73,23 +73,11 @@ cleanup:
   return status;
 }
 
-typedef struct bytes_target {
-  char *to;
-  size_t size;
-} bytes_target;
-
-static asparse_status take_bytes(void *context, int64_t first, int64_t count, const void *rows) {
-  bytes_target *target = context;
-  memcpy(target->to + (size_t)first * target->size, rows, (size_t)count * target->size);
-  return ASPARSE_OK;
-}
-
 static asparse_status read_exact(asparse_comm *self, hid_t file, const char *group, const asparse_part_array *array) {
   asparse_status status = ASPARSE_OK;
   asparse_dataset dataset = {.id = -1};
-  bytes_target target = {array->data, asparse_element_size(array->element)};
   TRY(open_exact(self, file, group, array->name, array->element, array->count, &dataset));
-  TRY(asparse_dataset_read(self, &dataset, 0, array->count, take_bytes, &target));
+  TRY(asparse_dataset_read(self, &dataset, 0, array->count, array->data, NULL, NULL));
 cleanup:
   asparse_dataset_close(&dataset);
   return status;

@@ -9,13 +9,12 @@
 #include "base/memory.h"
 #include "io/codec.h"
 
-enum { BUFFER_BYTES = 256 << 10, LARGEST_READ = 64 << 20, COMPRESSION_RATIO = 4 };
+enum { BUFFER_BYTES = 256 << 10, LARGEST_READ = 64 << 20 };
 
 struct asparse_stream {
   const char *name; /* the path, or "standard input"; borrowed */
   int file;
   bool regular, file_ended; /* file_ended: nothing comes after the buffer */
-  int64_t file_bytes;
   const asparse_codec *codec; /* NULL: bytes as they are */
   void *state;
   bool within, ended;   /* within a compressed member; nothing comes any more */
@@ -33,7 +32,6 @@ static asparse_status open_file(asparse_stream *s, const char *path) {
   if (S_ISDIR(info.st_mode))
     return ASPARSE_FAIL(ASPARSE_ERR_NO_INPUT, "%s is a folder, a file with a matrix is needed", path);
   s->regular = S_ISREG(info.st_mode);
-  s->file_bytes = s->regular ? (int64_t)info.st_size : 0;
   return ASPARSE_OK;
 }
 
@@ -154,10 +152,6 @@ asparse_status asparse_stream_read(asparse_stream *s, void *to, int64_t capacity
   }
   *got = done;
   return ASPARSE_OK;
-}
-
-int64_t asparse_stream_expected(const asparse_stream *s) {
-  return s->codec && s->file_bytes < INT64_MAX / COMPRESSION_RATIO ? COMPRESSION_RATIO * s->file_bytes : s->file_bytes;
 }
 
 int asparse_stream_file(const asparse_stream *s) { return s->regular && !s->codec ? s->file : -1; }

@@ -14,9 +14,6 @@ void asparse_stream_close(asparse_stream **stream);
 /* The next bytes; fewer than capacity only at the end. ERR_DATA: damaged or cut off; ERR_IO: reading failed. */
 asparse_status asparse_stream_read(asparse_stream *stream, void *to, int64_t capacity, int64_t *got);
 
-/* Bytes that the stream will give, guessed from the size of the file (0: unknown). */
-int64_t asparse_stream_expected(const asparse_stream *stream);
-
 /* The descriptor of a file that may be read at any place just as it is: regular, not compressed; otherwise -1. */
 int asparse_stream_file(const asparse_stream *stream);
 

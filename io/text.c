@@ -4,46 +4,93 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST_BYTES = 1 << 20 };
+enum { BLOCK_BYTES = 32 << 20 };
 
-static asparse_status grow(asparse_text *text, int64_t *capacity) {
+static asparse_status allocate(asparse_text *text, int64_t length) {
   asparse_status status = ASPARSE_OK;
-  char *larger = NULL;
-  TRY(asparse_budget_allows(text->name, 2 * *capacity, "its text"));
-  ALLOC(larger, 2 * *capacity);
-  memcpy(larger, text->bytes, (size_t)text->length);
-  asparse_free(text->bytes);
-  text->bytes = larger;
-  *capacity *= 2;
+  TRY(asparse_budget_allows(text->name, length, "its text"));
+  ALLOC(text->bytes, length + 1);
+  text->length = length;
+  text->bytes[length] = '\n';
 cleanup:
   return status;
 }
 
-asparse_status asparse_text_load(asparse_input *input, asparse_text *text) {
-  asparse_status status = ASPARSE_OK;
-  int64_t got = 0;
-  *text = (asparse_text){.name = input->name};
-  TRY_THAT(input->object[0] == '\0', ASPARSE_ERR_USAGE, "%s is text with one matrix, \"::%s\" cannot be chosen in it",
-           input->name, input->object);
+/* ---- a file of known length: all threads read ------------------------------------------------- */
 
-  /* One byte more than a plain file has, beside the line end, shows its end without growing. */
-  int64_t capacity = asparse_stream_expected(input->stream) + 2;
-  if (capacity < input->head_length + 2) capacity = input->head_length + 2;
-  if (capacity < FIRST_BYTES && !input->head_is_all) capacity = FIRST_BYTES;
-  TRY(asparse_budget_allows(text->name, capacity, "its text"));
-  ALLOC(text->bytes, capacity);
-  memcpy(text->bytes, input->head, (size_t)input->head_length);
-  text->length = input->head_length;
-  for (;;) {
-    int64_t room = capacity - 1 - text->length;
-    TRY(asparse_stream_read(input->stream, text->bytes + text->length, room, &got));
-    text->length += got;
-    if (got < room) break;
-    TRY(grow(text, &capacity));
+static asparse_status load_file(const asparse_input *input, asparse_text *text) {
+  asparse_status status = ASPARSE_OK;
+  PASS(allocate(text, input->file_bytes));
+#pragma omp parallel for schedule(dynamic, 1)
+  for (int64_t first = 0; first < text->length; first += BLOCK_BYTES) {
+    const int64_t left = text->length - first, bytes = left < BLOCK_BYTES ? left : BLOCK_BYTES;
+    asparse_status block_status = asparse_input_read(input, first, text->bytes + first, bytes, "text");
+#pragma omp critical(asparse_text)
+    if (block_status != ASPARSE_OK) status = block_status;
   }
-  text->bytes[text->length] = '\n';
-cleanup:
   return status;
+}
+
+/* ---- a stream --------------------------------------------------------------------------------- */
+
+typedef struct block {
+  struct block *next;
+  int64_t length;
+  char bytes[]; /* [BLOCK_BYTES] */
+} block;
+
+static void free_blocks(block *first) {
+  while (first) {
+    block *next = first->next;
+    asparse_free(first);
+    first = next;
+  }
+}
+
+/* Appends blocks until the stream ends; *length: bytes of all of them. */
+static asparse_status read_blocks(asparse_input *input, block **end, int64_t *length) {
+  int64_t got = BLOCK_BYTES;
+  for (; got == BLOCK_BYTES; end = &(*end)->next) {
+    PASS(asparse_budget_allows(input->name, BLOCK_BYTES, "its text"));
+    *end = asparse_malloc(1, sizeof **end + BLOCK_BYTES, "text");
+    if (!*end) return ASPARSE_ERR_MEMORY;
+    **end = (block){.length = 0};
+    PASS(asparse_stream_read(input->stream, (*end)->bytes, BLOCK_BYTES, &got));
+    (*end)->length = got;
+    *length += got;
+  }
+  return ASPARSE_OK;
+}
+
+/* The blocks are freed one by one as they are put together: at no time is there much more than the text. */
+static asparse_status load_stream(asparse_input *input, asparse_text *text) {
+  asparse_status status = ASPARSE_OK;
+  block *first = NULL;
+  int64_t length = input->head_length, at = length;
+  TRY(read_blocks(input, &first, &length));
+  TRY(allocate(text, length));
+  memcpy(text->bytes, input->head, (size_t)at);
+  while (first) {
+    block *next = first->next;
+    memcpy(text->bytes + at, first->bytes, (size_t)first->length);
+    at += first->length;
+    asparse_free(first);
+    first = next;
+  }
+cleanup:
+  free_blocks(first);
+  return status;
+}
+
+asparse_status asparse_text_load(asparse_input *input, asparse_text *text) {
+  *text = (asparse_text){.name = input->name};
+  if (input->object[0])
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "%s is text with one matrix, \"::%s\" cannot be chosen in it", input->name,
+                        input->object);
+  /* Standard input may stand behind its beginning; a file of the system (/proc) has no length. */
+  if (strcmp(input->path, "-") == 0 || asparse_stream_file(input->stream) < 0) return load_stream(input, text);
+  PASS(asparse_input_seek(input));
+  return input->file_bytes >= input->head_length ? load_file(input, text) : load_stream(input, text);
 }
 
 void asparse_text_free(asparse_text *text) { FREE(text->bytes); }

@@ -202,22 +202,50 @@ static asparse_status inflate_some(asparse_zip_reader *r, unsigned char *to, int
   return ASPARSE_OK;
 }
 
-asparse_status asparse_zip_read(asparse_zip_reader *r, void *to, int64_t bytes) {
-  unsigned char *at = to;
-  if (bytes > r->left) return damaged(r, "it ends too early");
+/* All threads read, some blocks at a time, and the checksum is put together from those of the blocks. */
+static asparse_status read_stored(asparse_zip_reader *r, unsigned char *to, int64_t bytes) {
+  enum { BLOCK_BYTES = 256 << 10, BLOCKS = 64 };
+  asparse_status statuses[BLOCKS];
+  uLong crcs[BLOCKS];
+  int64_t sizes[BLOCKS];
   while (bytes > 0) {
-    int64_t got = bytes;
-    if (r->member->deflated) {
-      PASS(inflate_some(r, at, bytes, &got));
-    } else {
-      PASS(asparse_input_read(r->input, r->offset, at, bytes, r->member->name));
-      r->offset += bytes;
+    int n = 0;
+    int64_t total = 0;
+    for (; n < BLOCKS && total < bytes; total += sizes[n++])
+      sizes[n] = bytes - total < BLOCK_BYTES ? bytes - total : BLOCK_BYTES;
+#pragma omp parallel for schedule(static) if (n > 1)
+    for (int i = 0; i < n; i++) {
+      unsigned char *at = to + (int64_t)i * BLOCK_BYTES;
+      statuses[i] = asparse_input_read(r->input, r->offset + (int64_t)i * BLOCK_BYTES, at, sizes[i], r->member->name);
+      if (statuses[i] == ASPARSE_OK) crcs[i] = crc32_z(0, at, (size_t)sizes[i]);
     }
-    r->crc = (uint32_t)crc32_z(r->crc, at, (size_t)got);
-    at += got;
+    for (int i = 0; i < n; i++) {
+      PASS(statuses[i]);
+      r->crc = (uint32_t)crc32_combine(r->crc, crcs[i], (z_off_t)sizes[i]);
+    }
+    to += total;
+    bytes -= total;
+    r->offset += total;
+    r->left -= total;
+  }
+  return ASPARSE_OK;
+}
+
+static asparse_status read_deflated(asparse_zip_reader *r, unsigned char *to, int64_t bytes) {
+  while (bytes > 0) {
+    int64_t got = 0;
+    PASS(inflate_some(r, to, bytes, &got));
+    r->crc = (uint32_t)crc32_z(r->crc, to, (size_t)got);
+    to += got;
     bytes -= got;
     r->left -= got;
   }
+  return ASPARSE_OK;
+}
+
+asparse_status asparse_zip_read(asparse_zip_reader *r, void *to, int64_t bytes) {
+  if (bytes > r->left) return damaged(r, "it ends too early");
+  PASS(r->member->deflated ? read_deflated(r, to, bytes) : read_stored(r, to, bytes));
   if (r->left == 0 && !r->skipped && r->crc != r->member->crc) return damaged(r, "its checksum differs");
   return ASPARSE_OK;
 }

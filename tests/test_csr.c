@@ -41,6 +41,32 @@ static void sorts_and_sums(void **unused) {
   }
 }
 
+/* One pair of columns out of order, or equal, anywhere in many rows, some of them empty; and none. */
+static void finds_any_disorder(void **unused) {
+  (void)unused;
+  enum { M = 700, PER_ROW = 3 };
+  uint64_t state = 5;
+  for (int64_t e = 1; e <= M * PER_ROW; e++) {
+    asparse_csr *a = NULL;
+    bool row_starts = e % PER_ROW == 0, equal = test_random(&state, 2) == 0;
+    assert_int_equal(asparse_csr_create(&a, 2 * M, 100, 0, 2 * M, M * PER_ROW, ASPARSE_FP64), ASPARSE_OK);
+    for (int64_t i = 0; i < M * PER_ROW; i++) {
+      a->col_idx[i] = 10 * (i % PER_ROW) + (i / PER_ROW) % 5;
+      ((double *)a->values)[i] = 1;
+    }
+    for (int64_t i = 0; i <= 2 * M; i++) a->row_ptr[i] = (i + e % 2) / 2 * PER_ROW; /* every other row is empty */
+    if (!row_starts) a->col_idx[e] = equal ? a->col_idx[e - 1] : 0;
+    assert_int_equal(asparse_csr_sort_rows(a), ASPARSE_OK);
+    int64_t summed = !row_starts && a->n_duplicates > 0;
+    assert_int_equal(a->n_duplicates, summed);
+    assert_true(row_starts || !equal || summed);
+    for (int64_t i = 0; i < 2 * M; i++) {
+      for (int64_t j = a->row_ptr[i] + 1; j < a->row_ptr[i + 1]; j++) assert_true(a->col_idx[j - 1] < a->col_idx[j]);
+    }
+    asparse_csr_destroy(&a);
+  }
+}
+
 /* Rounding once, to nearest even: fp64 to bf16 where rounding through fp32 would err. */
 static void rounds_once(void **unused) {
   (void)unused;
@@ -116,8 +142,8 @@ static void allocation_failures(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sorts_and_sums), cmocka_unit_test(rounds_once),
-                                     cmocka_unit_test(narrowing_is_checked), cmocka_unit_test(sizes_that_overflow),
-                                     cmocka_unit_test(allocation_failures)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sorts_and_sums),      cmocka_unit_test(finds_any_disorder),
+                                     cmocka_unit_test(rounds_once),         cmocka_unit_test(narrowing_is_checked),
+                                     cmocka_unit_test(sizes_that_overflow), cmocka_unit_test(allocation_failures)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

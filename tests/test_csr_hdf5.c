@@ -67,12 +67,16 @@ static void test_all_number_types(void **state) {
   const hid_t types[] = {H5T_STD_I8LE,  H5T_STD_I16LE, H5T_STD_I32LE, H5T_STD_I64LE, H5T_STD_U8LE,
                          H5T_STD_U16LE, H5T_STD_U32LE, H5T_STD_U64LE, H5T_STD_I8BE,  H5T_STD_I16BE,
                          H5T_STD_I32BE, H5T_STD_I64BE, H5T_STD_U16BE, H5T_STD_U32BE, H5T_STD_U64BE};
+  const int64_t message_bytes = comm->message_bytes;
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     by_hand h = small();
     h.index_type = types[i];
     h.value_type = types[sizeof types / sizeof *types - 1 - i];
     make("types.h5", &h);
     check_dense("types.h5", small_dense, 12);
+    comm->message_bytes = 8; /* many pieces */
+    check_dense("types.h5", small_dense, 12);
+    comm->message_bytes = message_bytes;
   }
   const hid_t floats[] = {H5T_IEEE_F32LE, H5T_IEEE_F32BE, H5T_IEEE_F64LE, H5T_IEEE_F64BE};
   for (size_t i = 0; i < 4; i++) {
@@ -80,6 +84,9 @@ static void test_all_number_types(void **state) {
     h.value_type = floats[i];
     make("types.h5", &h);
     check_dense("types.h5", small_dense, 12);
+    comm->message_bytes = 8;
+    check_dense("types.h5", small_dense, 12);
+    comm->message_bytes = message_bytes;
     asparse_csr *a = read_ok("types.h5");
     assert_int_equal(a->dtype, i < 2 ? ASPARSE_FP32 : ASPARSE_FP64);
     asparse_csr_destroy(&a);

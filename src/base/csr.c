@@ -40,6 +40,29 @@ static bool row_is_sorted(const int64_t *col_idx, int64_t begin, int64_t end) {
   return true;
 }
 
+/* Places where columns do not ascend: all of entries (begin, end), less those where a row of [first, last) begins. */
+static int64_t count_unsorted(const asparse_csr *a, int64_t first, int64_t last) {
+  const int64_t *col_idx = a->col_idx, begin = a->row_ptr[first], end = a->row_ptr[last];
+  int64_t n = 0;
+#pragma omp simd reduction(+ : n)
+  for (int64_t e = begin + 1; e < end; e++) n += (int64_t)((uint64_t)(col_idx[e] - col_idx[e - 1] - 1) >> 63);
+  for (int64_t i = first; i < last; i++) {
+    int64_t e = a->row_ptr[i];
+    n -= e > begin && e < a->row_ptr[i + 1] && col_idx[e - 1] >= col_idx[e];
+  }
+  return n;
+}
+
+/* Rows are looked at in blocks, which stay in cache for the second look. */
+static bool all_rows_are_sorted(const asparse_csr *a) {
+  enum { BLOCK = 256 };
+  int64_t unsorted = 0;
+#pragma omp parallel for schedule(static) reduction(+ : unsorted)
+  for (int64_t i = 0; i < a->n_rows; i += BLOCK)
+    unsorted += count_unsorted(a, i, i + BLOCK < a->n_rows ? i + BLOCK : a->n_rows);
+  return unsorted == 0;
+}
+
 typedef struct entry {
   int64_t col, position; /* position keeps the order of duplicates, so that sums are reproducible */
 } entry;
@@ -95,12 +118,12 @@ asparse_status asparse_csr_sort_rows(asparse_csr *a) {
   entry *order = NULL;
   double *sums = NULL;
   int64_t *kept = NULL, longest = 0;
+  if (all_rows_are_sorted(a)) return ASPARSE_OK;
 #pragma omp parallel for schedule(static) reduction(max : longest)
   for (int64_t i = 0; i < a->n_rows; i++) {
     int64_t length = a->row_ptr[i + 1] - a->row_ptr[i];
     if (length > longest && !row_is_sorted(a->col_idx, a->row_ptr[i], a->row_ptr[i + 1])) longest = length;
   }
-  if (longest == 0) return ASPARSE_OK;
 
   int threads = omp_get_max_threads();
   ALLOC(order, threads * longest);
