@@ -1,0 +1,66 @@
+/* Everything that reads an HDF5 file, on the file at path. */
+#ifndef ASPARSE_FUZZ_HDF5_READERS_H
+#define ASPARSE_FUZZ_HDF5_READERS_H
+
+#include "base/dense.h"
+#include "fuzz/harness.h"
+#include "io/io.h"
+
+static inline asparse_csr *fuzz_read_csr(const char *path, asparse_read_options options) {
+  asparse_csr *a = NULL;
+  asparse_source source;
+  asparse_error_clear();
+  asparse_status status = asparse_csr_read_with(fuzz_comm, path, &options, &a, &source);
+  fuzz_check_status(status);
+  FUZZ_THAT((status == ASPARSE_OK) == (a != NULL));
+  if (!a) return NULL;
+  fuzz_check_csr(a, true);
+  FUZZ_THAT(source.format[0] && source.value_type[0] && source.structure[0] && source.stored_entries >= 0);
+  return a;
+}
+
+/* As it is, transposed, and with the compression said that bare groups leave open. */
+static inline void fuzz_read_sparse(const char *path) {
+  asparse_csr *a = fuzz_read_csr(path, (asparse_read_options){.compression = ASPARSE_COMPRESSION_CSR});
+  asparse_csr *t = fuzz_read_csr(path, (asparse_read_options){true, ASPARSE_COMPRESSION_CSR});
+  asparse_csr *unsaid = fuzz_read_csr(path, (asparse_read_options){false, ASPARSE_COMPRESSION_UNSAID});
+  if (a && t) FUZZ_THAT(a->m == t->k && a->k == t->m && a->nnz == t->nnz && a->n_duplicates == t->n_duplicates);
+  asparse_csr_destroy(&a);
+  asparse_csr_destroy(&t);
+  asparse_csr_destroy(&unsaid);
+}
+
+static inline void fuzz_read_dense(const char *path) {
+  enum { MOST_ELEMENTS = 1 << 16 };
+  asparse_dense *b = NULL;
+  asparse_dtype dtype = ASPARSE_FP64;
+  int64_t m = 0, n = 0;
+  asparse_error_clear();
+  asparse_status status = asparse_dense_shape(fuzz_comm, path, &m, &n, &dtype);
+  fuzz_check_status(status);
+  if (status != ASPARSE_OK) return;
+  FUZZ_THAT(m >= 0 && n >= 0);
+  if (n > MOST_ELEMENTS || (n > 0 && m > MOST_ELEMENTS / n)) return; /* the programs budget for it */
+  FUZZ_THAT(asparse_dense_create(&b, m, n, dtype) == ASPARSE_OK);
+  fuzz_check_status(asparse_dense_read(fuzz_comm, path, 0, b));
+  asparse_dense_destroy(&b);
+}
+
+static inline void fuzz_read_part(const char *path) {
+  asparse_part_header header;
+  asparse_part part;
+  bool is_part_file = false;
+  asparse_error_clear();
+  asparse_status status = asparse_part_file_detect(fuzz_comm, path, &is_part_file);
+  fuzz_check_status(status);
+  if (status != ASPARSE_OK || !is_part_file) return;
+  status = asparse_part_header_read(fuzz_comm, path, &header);
+  fuzz_check_status(status);
+  if (status != ASPARSE_OK) return;
+  status = asparse_part_read(fuzz_comm, path, &header, 0, &part);
+  fuzz_check_status(status);
+  if (status == ASPARSE_OK) asparse_part_free(&part);
+  asparse_part_header_free(&header);
+}
+
+#endif
