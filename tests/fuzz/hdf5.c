@@ -5,5 +5,4 @@ void fuzz_one(const uint8_t *data, size_t size) {
   const char *path = fuzz_file(data, size);
   fuzz_read_sparse(path);
   fuzz_read_dense(path);
-  fuzz_read_part(path);
 }

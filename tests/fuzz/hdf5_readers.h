@@ -1,4 +1,4 @@
-/* Everything that reads an HDF5 file, on the file at path. */
+/* What reads matrices from HDF5 files, on the file at path. */
 #ifndef ASPARSE_FUZZ_HDF5_READERS_H
 #define ASPARSE_FUZZ_HDF5_READERS_H
 
@@ -47,32 +47,6 @@ static inline void fuzz_read_dense(const char *path) {
   FUZZ_THAT(asparse_dense_create(&b, m, n, dtype) == ASPARSE_OK);
   fuzz_check_status(asparse_dense_read(fuzz_comm, path, 0, b));
   asparse_dense_destroy(&b);
-}
-
-/* The parts of a file of one or two, each as the rank that it is for would read it. */
-static inline void fuzz_read_part(const char *path) {
-  asparse_part_header header;
-  asparse_part part;
-  bool is_part_file = false;
-  asparse_error_clear();
-  asparse_status status = asparse_part_file_detect(fuzz_comm, path, &is_part_file);
-  fuzz_check_status(status);
-  if (status != ASPARSE_OK || !is_part_file) return;
-  status = ASPARSE_ERR_USAGE; /* of a header with another number of parts */
-  asparse_comm comm = *fuzz_comm;
-  for (comm.size = 1; comm.size <= 2 && status == ASPARSE_ERR_USAGE; comm.size++) {
-    asparse_error_clear();
-    status = asparse_part_header_read(&comm, path, &header);
-    fuzz_check_status(status);
-  }
-  if (status != ASPARSE_OK) return;
-  for (int i = 0; i < header.parts; i++) {
-    asparse_error_clear();
-    status = asparse_part_read(fuzz_comm, path, &header, i, &part);
-    fuzz_check_status(status);
-    if (status == ASPARSE_OK) asparse_part_free(&part);
-  }
-  asparse_part_header_free(&header);
 }
 
 #endif
