@@ -49,13 +49,14 @@ static double use_bcsr(const asparse_bcsr *a) {
   return sum;
 }
 
+volatile double fuzz_sum; /* so that every value is read */
+
 static void use(const asparse_part *part) {
-  static volatile double sum; /* so that every value is read */
   const asparse_local_csr *const locals[] = {part->diag, part->offd};
   const asparse_shard *const shards[] = {part->diag_shard, part->offd_shard};
   for (int i = 0; i < 2; i++) {
-    if (locals[i]) sum = use_csr(locals[i]);
-    if (shards[i]) sum = shards[i]->wcsr ? use_wcsr(shards[i]->wcsr) : use_bcsr(shards[i]->bcsr);
+    if (locals[i]) fuzz_sum = use_csr(locals[i]);
+    if (shards[i]) fuzz_sum = shards[i]->wcsr ? use_wcsr(shards[i]->wcsr) : use_bcsr(shards[i]->bcsr);
   }
 }
 
