@@ -15,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 const char *__lsan_default_suppressions(void);
+const char *__asan_default_options(void);
 
 /* What a file may ask for: little enough to be quick, and for libFuzzer's limit to tell what is not budgeted. */
 enum { BUDGET_BYTES = 32 << 20 };
@@ -55,6 +56,9 @@ const char *fuzz_file(const void *data, size_t size) {
 
 /* HDF5 forgets memory of its own when a file is damaged; what we forget in it, the count of open objects tells. */
 const char *__lsan_default_suppressions(void) { return "leak:libhdf5"; }
+
+/* Programs have malloc return NULL for a size that cannot be. */
+const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
 /* In place of the library's, by the linker: what was damaged is to reach the checks behind the checksum. */
 asparse_status __wrap_asparse_checksum_compare(const char *label, uint64_t found, uint64_t expected);
