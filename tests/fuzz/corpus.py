@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 import h5py
@@ -60,6 +61,9 @@ def hb():
     yield "rua", (title + f"{4:14}{1:14}{1:14}{2:14}{0:14}\n{'RUA':<14}{3:14}{3:14}{3:14}{0:14}\n"
                   f"{'(4I4)':<16}{'(3I4)':<16}{'(2E12.4)':<20}{'':<20}\n   1   2   3   4\n   1   2   3\n"
                   "  1.0000E+00  2.0000D+00\n -3.0000\n").encode()
+    yield "rza", (title + f"{2:14}{1:14}{1:14}{1:14}{0:14}\n{'RZA':<14}{2:14}{2:14}{1:14}{0:14}\n"
+                  f"{'(16I5)':<16}{'(16I5)':<16}{'(1P,3D25.17)':<20}{'':<20}\n    1    2    2\n    2\n"
+                  "  1.5000000000000000D+00\n").encode()
     yield "pse", (title + f"{2:14}{1:14}{1:14}{0:14}\n{'pse':<14}{3:14}{3:14}{2:14}{2:14}\n"
                   f"{'(16I5)':<16}{'(16I5)':<16}\n    1    3    3    3\n    2    3\n").encode()
 
@@ -76,16 +80,22 @@ def petsc():
 def npz():
     for name, matrix in (("csr", MATRIX), ("csc", MATRIX.tocsc()), ("coo", MATRIX.tocoo()),
                          ("bsr", sp.bsr_matrix(MATRIX[:2], blocksize=(2, 2))), ("dia", SQUARE.todia()),
-                         ("f4", MATRIX.astype(np.float32)), ("f2", MATRIX.astype(np.int16))):
+                         ("f4", MATRIX.astype(np.float32)), ("i2", MATRIX.astype(np.int16))):
         for compressed in (False, True):
             file = io.BytesIO()
             sp.save_npz(file, matrix, compressed=compressed)
             yield f"{name}-{compressed}", file.getvalue()
     file = io.BytesIO()
-    arrays = {"format": "csr", "shape": MATRIX.shape, "data": MATRIX.data.astype(">f8"),
+    arrays = {"format": "csr", "shape": MATRIX.shape, "data": MATRIX.data.astype("f2"),
               "indices": MATRIX.indices.astype("u2"), "indptr": MATRIX.indptr.astype(">i8")}
     np.savez(file, **{f"{matrix}_{name}": array for matrix in "ab" for name, array in arrays.items()})
     yield "several", file.getvalue()
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array))
+    yield "zip64", file.getvalue()
 
 
 def mat5():
@@ -105,6 +115,7 @@ def content():
         yield format.__name__, file
         yield f"{format.__name__}.gz", gzip.compress(file, mtime=0)
         yield f"{format.__name__}.xz", lzma.compress(file)
+    yield "repeats.gz", gzip.compress(b"%%MatrixMarket matrix array real general\n9999 1\n" + b"1\n" * 9999, mtime=0)
     yield "members.gz", gzip.compress(b"%%MatrixMarket matrix array ", mtime=0) + gzip.compress(
         b"real general\n1 1\n2\n", mtime=0) + b"\0\0"
     text = next(mtx())[1][:250]
@@ -144,6 +155,21 @@ def write_coo(file):
               shape=SQUARE.shape, number_of_stored_values=a.nnz, structure="symmetric_lower")
 
 
+def write_coo_iso(file):
+    a = MATRIX.tocoo()
+    binsparse(file, "COOR", ("indices_0", "indices_1", "values"), (a.row, a.col, [2.5]),
+              data_types={"values": "iso[float64]"})
+    file["elsewhere"] = h5py.ExternalLink("other.h5", "/values")
+
+
+def write_octave(file):
+    group = file.create_group("a")
+    group.attrs["OCTAVE_NEW_FORMAT"] = np.uint8(1)
+    group["value/nr"], group["value/nc"], group["value/nz"] = *map(np.int32, MATRIX.shape), np.int32(MATRIX.nnz)
+    a = MATRIX.tocsc()
+    compressed(group, ("value/cidx", "value/ridx", "value/data"), a)
+
+
 def write_dcsr(file):
     binsparse(file, "DCSR", ("pointers_to_1", "indices_0", "indices_1", "values"),
               (MATRIX.indptr[:3], [0, 1], MATRIX.indices, MATRIX.data.astype("f4")))
@@ -151,6 +177,7 @@ def write_dcsr(file):
 
 def write_dense(file):
     binsparse(file, "DMATC", ("values",), (MATRIX.toarray().T,))
+    file.attrs["asparse_checksum"] = "0123456789abcdef"
 
 
 def write_vector(file):
@@ -206,7 +233,7 @@ def write_tenx(file):
     group.create_group("features")
 
 
-WRITERS = (write_csr, write_csc_iso, write_coo, write_dcsr, write_dense, write_vector, write_datasets, write_anndata,
+WRITERS = (write_csr, write_csc_iso, write_coo, write_coo_iso, write_octave, write_dcsr, write_dense, write_vector, write_datasets, write_anndata,
            write_bare, write_h5sparse, write_matlab, write_cooler, write_biom, write_tenx)
 
 
@@ -249,7 +276,11 @@ def values_words(array, dtype):
 def describe_dataset(path, dataset):
     options = [f"chunk={shape_word(dataset.chunks)}"] if dataset.chunks else []
     options += [word for word, used in (("shuffle", dataset.shuffle), ("gzip", dataset.compression == "gzip"),
-                                        ("lzf", dataset.compression == "lzf"), ("fletcher", dataset.fletcher32)) if used]
+                                        ("fletcher", dataset.fletcher32)) if used]
+    if dataset.compression == "lzf":  # HDF5 has no encoder here
+        packed = dataset.id.read_direct_chunk((0,) * dataset.ndim)[1][:512]
+        return " ".join(["array", path, type_word(dataset.dtype), shape_word(dataset.shape), *options,
+                         f"lzf={np.prod(dataset.chunks) * dataset.dtype.itemsize}", f"raw={packed.hex()}"])
     values = values_words(dataset[()] if dataset.size <= 256 else dataset[:256 // max(1, dataset.size // len(dataset))],
                           dataset.dtype) if dataset.size and dataset.ndim in (1, 2) else ""
     return " ".join(["array", path, type_word(dataset.dtype), shape_word(dataset.shape), *options, values]).strip()
@@ -276,8 +307,11 @@ def describe(image):
         visit("/", file)
         file.visititems(lambda name, thing: visit(f"/{name}", thing))
         for name in file:
-            if isinstance(file.get(name, getlink=True), h5py.SoftLink):
-                lines.append(f"soft /{name} {file.get(name, getlink=True).path}")
+            link = file.get(name, getlink=True)
+            if isinstance(link, h5py.SoftLink):
+                lines.append(f"soft /{name} {link.path}")
+            if isinstance(link, h5py.ExternalLink):
+                lines.append(f"external /{name} {link.filename} {link.path}")
     return "\n".join(line for line in lines if line != "group /" and len(line) < 2000).encode()
 
 
@@ -286,9 +320,10 @@ def convention():
         try:
             text = describe(image)
             yield name, text
-            chosen = re.search(rb"^(array|group) (/\S*[^/\s]) ?", text, re.MULTILINE)
+            chosen = re.findall(rb"^(?:array|group|external) (/\S*[^/\s])", text, re.MULTILINE)
             if chosen:
-                yield f"{name}-chosen", b"object " + chosen[2] + b"\n" + text
+                yield f"{name}-first", b"object " + chosen[0] + b"\n" + text
+                yield f"{name}-last", b"object " + chosen[-1] + b"\n" + text
         except (OSError, TypeError, KeyError, RuntimeError, ValueError) as error:
             print(f"note: no description of {name}: {error}")
 

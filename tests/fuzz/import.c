@@ -77,6 +77,7 @@ void fuzz_one(const uint8_t *data, size_t size) {
   char named[300];
   asparse_import_options options = FUZZ_OPTIONS;
   const char *path = input_file(data, size, options.from && strcmp(options.from, "npz") == 0);
+  if (!options.from) asparse_path_is_hdf5(path);
   asparse_status status = read_matrix(path, &options);
   if (status == ASPARSE_ERR_USAGE) { /* one of several matrices; in our own files there is one of this name */
     snprintf(named, sizeof named, "%s::a", path);
