@@ -112,13 +112,13 @@ static void write_values(hid_t dataset, hid_t space, hid_t type, const value_lis
   const hssize_t elements = H5Sget_simple_extent_npoints(space);
   const bool integer = H5Tget_class(type) == H5T_INTEGER;
   hsize_t n = values->n;
-  if (rank < 1 || rank > 2 || n == 0 || elements < (hssize_t)n || (!integer && H5Tget_class(type) != H5T_FLOAT)) return;
-  for (hsize_t i = 0; i < n; i++) {
+  if (rank > 2 || n == 0 || elements < (hssize_t)n || (!integer && H5Tget_class(type) != H5T_FLOAT)) return;
+  for (hsize_t i = 0; rank > 0 && i < n; i++) {
     points[i * (hsize_t)rank] = rank == 1 ? i : i / extents[1];
     if (rank == 2) points[2 * i + 1] = i % extents[1];
   }
   hid_t memory = H5Screate_simple(1, &n, NULL);
-  H5Sselect_elements(space, H5S_SELECT_SET, (size_t)n, points);
+  if (rank > 0) H5Sselect_elements(space, H5S_SELECT_SET, (size_t)n, points);
   if (integer) H5Dwrite(dataset, H5T_NATIVE_INT64, memory, space, H5P_DEFAULT, values->integers);
   else H5Dwrite(dataset, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, values->reals);
   H5Sclose(memory);

@@ -191,7 +191,7 @@ def write_datasets(file):
 
 def write_anndata(file):
     group = file.create_group("layers/X")
-    compressed(group, ("indptr", "indices", "data"), MATRIX, chunks=(2,), compression="gzip")
+    compressed(group, ("indptr", "indices", "data"), MATRIX, chunks=(2,), compression="lzf")
     group.attrs.update({"encoding-type": "csr_matrix", "shape": MATRIX.shape})
     file["X"] = h5py.SoftLink("/layers/X")
 
@@ -203,7 +203,7 @@ def write_bare(file):
 
 def write_h5sparse(file):
     group = file.create_group("g")
-    compressed(group, ("indptr", "indices", "data"), MATRIX.tocsc())
+    compressed(group, ("indptr", "indices", "data"), MATRIX.tocsc(), compression="gzip", shuffle=True, fletcher32=True)
     group.attrs.update({"h5sparse_format": "csc", "h5sparse_shape": MATRIX.shape})
 
 
