@@ -190,9 +190,9 @@ def write_datasets(file):
 
 
 def write_anndata(file):
-    group = file.create_group("layers/X")
-    compressed(group, ("indptr", "indices", "data"), MATRIX, chunks=(2,), compression="lzf")
-    group.attrs.update({"encoding-type": "csr_matrix", "shape": MATRIX.shape})
+    group, matrix = file.create_group("layers/X"), sp.vstack([MATRIX] * 8).tocsr()
+    compressed(group, ("indptr", "indices", "data"), matrix, compression="lzf")
+    group.attrs.update({"encoding-type": "csr_matrix", "shape": matrix.shape})
     file["X"] = h5py.SoftLink("/layers/X")
 
 
@@ -282,7 +282,7 @@ def describe_dataset(path, dataset):
         return " ".join(["array", path, type_word(dataset.dtype), shape_word(dataset.shape), *options,
                          f"lzf={np.prod(dataset.chunks) * dataset.dtype.itemsize}", f"raw={packed.hex()}"])
     values = values_words(dataset[()] if dataset.size <= 256 else dataset[:256 // max(1, dataset.size // len(dataset))],
-                          dataset.dtype) if dataset.size and dataset.ndim in (1, 2) else ""
+                          dataset.dtype) if dataset.size and dataset.ndim <= 2 else ""
     return " ".join(["array", path, type_word(dataset.dtype), shape_word(dataset.shape), *options, values]).strip()
 
 

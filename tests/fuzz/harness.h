@@ -15,7 +15,8 @@ void fuzz_one(const uint8_t *data, size_t size);
 /* The path of a file that holds just these bytes, in $TMPDIR, else /dev/shm; the next call overwrites it. */
 const char *fuzz_file(const void *data, size_t size);
 
-/* A refusal says why, and is none of those that only the machine can be blamed for. */
+/* A refusal says why, and is none of those that only the machine can be blamed for. With FUZZ_SAY in the environment,
+ * what became of each read is printed. */
 void fuzz_check_status(asparse_status status);
 
 /* The invariants of a matrix with all its rows in one slab (whole), or of any slab: pointers monotone, columns in

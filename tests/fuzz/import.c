@@ -1,5 +1,6 @@
 /* Formats that asparse_convert reads. FUZZ_FROM: the format's name; FUZZ_IMPORTER: its importer. Without them, the
  * content decides: detection, and the decompression of gzip, xz and zstd. */
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,49 @@ static void check_slabs(const char *path, const asparse_import_options *options,
   { .from = NULL }
 #endif
 
-static asparse_status read_matrix(const char *path, const asparse_import_options *options) {
+#ifdef FUZZ_COMMENT
+static void check_equal(const asparse_csr *a, const asparse_csr *b) {
+  FUZZ_THAT(a->m == b->m && a->k == b->k && a->nnz == b->nnz && a->dtype == b->dtype);
+  FUZZ_THAT(memcmp(a->row_ptr, b->row_ptr, (size_t)(a->m + 1) * sizeof *a->row_ptr) == 0);
+  FUZZ_THAT(memcmp(a->col_idx, b->col_idx, (size_t)a->nnz * sizeof *a->col_idx) == 0);
+  FUZZ_THAT(memcmp(a->values, b->values, (size_t)a->nnz * asparse_dtype_size(a->dtype)) == 0);
+}
+
+/* The text with a comment after each line, so long that it is read in pieces, one a thread: the matrix is the same.
+ * For some inputs only, since it takes longer. */
+static void check_pieces(const uint8_t *data, size_t size, const asparse_import_options *options, const asparse_csr *whole) {
+  enum { PIECES = 3, BYTES = 4 * 64 << 10 };
+  size_t n_lines = 0, n = 0;
+  for (size_t i = 0; i < size; i++) n_lines += data[i] == '\n';
+  if (n_lines == 0 || size > BYTES || size % 8 != 0) return;
+  const size_t comment = BYTES / n_lines + 2;
+  char *text = malloc(size + n_lines * comment);
+  FUZZ_THAT(text);
+  for (size_t i = 0; i < size; i++) {
+    text[n++] = (char)data[i];
+    if (data[i] != '\n') continue;
+    memset(text + n, FUZZ_COMMENT, comment - 1);
+    n += comment;
+    text[n - 1] = '\n';
+  }
+  asparse_csr *a = NULL;
+  asparse_source source;
+  const int threads = omp_get_max_threads();
+  omp_set_num_threads(PIECES);
+  FUZZ_THAT(asparse_import(fuzz_comm, fuzz_file(text, n), options, &a, &source) == ASPARSE_OK);
+  omp_set_num_threads(threads);
+  check_equal(a, whole);
+  asparse_csr_destroy(&a);
+  free(text);
+}
+#else
+static void check_pieces(const uint8_t *data, size_t size, const asparse_import_options *options, const asparse_csr *whole) {
+  (void)data, (void)size, (void)options, (void)whole;
+}
+#endif
+
+/* The file at path holds data. */
+static asparse_status read_matrix(const char *path, const asparse_import_options *options, const uint8_t *data, size_t size) {
   asparse_csr *a = NULL;
   asparse_source source;
   asparse_error_clear();
@@ -57,6 +100,7 @@ static asparse_status read_matrix(const char *path, const asparse_import_options
   fuzz_check_csr(a, true);
   FUZZ_THAT(source.format[0] && source.value_type[0] && source.structure[0] && source.stored_entries >= 0);
   check_slabs(path, options, a);
+  check_pieces(data, size, options, a);
   asparse_csr_destroy(&a);
   return status;
 }
@@ -78,13 +122,13 @@ void fuzz_one(const uint8_t *data, size_t size) {
   asparse_import_options options = FUZZ_OPTIONS;
   const char *path = input_file(data, size, options.from && strcmp(options.from, "npz") == 0);
   if (!options.from) asparse_path_is_hdf5(path);
-  asparse_status status = read_matrix(path, &options);
+  asparse_status status = read_matrix(path, &options, data, size);
   if (status == ASPARSE_ERR_USAGE) { /* one of several matrices; in our own files there is one of this name */
     snprintf(named, sizeof named, "%s::a", path);
-    read_matrix(named, &options);
+    read_matrix(named, &options, data, size);
   }
   if (options.from && strcmp(options.from, "edges") == 0) {
     options.ids = ASPARSE_IDS_COMPACT;
-    read_matrix(path, &options);
+    read_matrix(fuzz_file(data, size), &options, data, size);
   }
 }
