@@ -4,6 +4,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+static int64_t set_bytes = -1;
+
+void asparse_budget_set(int64_t bytes) { set_bytes = bytes; }
+
 /* The number that follows the first match of format in a file of the system; otherwise `otherwise`. */
 static int64_t system_number(const char *path, const char *format, int64_t otherwise) {
   FILE *file = fopen(path, "r");
@@ -20,6 +24,7 @@ static int64_t system_number(const char *path, const char *format, int64_t other
 }
 
 int64_t asparse_budget_available(void) {
+  if (set_bytes >= 0) return set_bytes;
   int64_t physical = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   int64_t available = system_number("/proc/meminfo", "MemAvailable: %lld", physical / 1024) * 1024;
   int64_t container = system_number("/sys/fs/cgroup/memory.max", "%lld", INT64_MAX);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/budget.h"
 #include "io/hdf5_read.h"
 
 enum {
@@ -79,6 +80,7 @@ static asparse_status inspect_storage(hid_t id, asparse_dataset *dataset) {
     H5Pget_chunk(creation, 2, chunk);
     /* HDF5 keeps chunks below 2^32 bytes. */
     dataset->chunk_bytes = (int64_t)(chunk[0] * chunk[1] * asparse_element_size(dataset->element));
+    TRY(asparse_budget_allows(dataset->label, dataset->chunk_bytes, "a chunk"));
   }
 cleanup:
   CLOSE_HDF5(H5Pclose, creation);

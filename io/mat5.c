@@ -90,7 +90,7 @@ static asparse_status load_variable(reader *r, int64_t offset, int64_t *next, as
     TRY(asparse_input_read(r->input, offset + TAG_BYTES, r->bytes, words[1], "a variable"));
     *contents = (asparse_matlab_bytes){r->bytes, r->bytes + r->n_bytes, r->swapped};
   } else {
-    asparse_matlab_element e;
+    asparse_matlab_element e = {0};
     ALLOC(packed, (int64_t)words[1]);
     TRY(asparse_input_read(r->input, offset + TAG_BYTES, packed, words[1], "a variable"));
     TRY(unpack(r, offset, packed, words[1]));
@@ -163,8 +163,9 @@ static asparse_status find_sparse(reader *r) {
     const int64_t start = offset;
     asparse_matlab_bytes contents = {NULL, NULL, false};
     PASS(load_variable(r, start, &offset, &contents));
-    if (contents.at < contents.end && !walk(r, contents, NULL, 0)) return damaged(r, start, "its parts do not fit");
+    const bool fits = contents.at == contents.end || walk(r, contents, NULL, 0);
     if (r->chosen_bytes == r->bytes) r->bytes = NULL;
+    if (!fits) return damaged(r, start, "its parts do not fit");
   }
   if (r->n_sparse == 0)
     return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s holds no sparse array (in MATLAB: A = sparse(A))", input->name);

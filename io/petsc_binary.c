@@ -49,7 +49,8 @@ static int64_t object_end(const reader *r, int64_t at, int scalar) {
   if (h[0] == MAT) {
     if (r->input->file_bytes - at < 4 * r->width || read_integers(r, at, 4, h, "header") != ASPARSE_OK) return -1;
     if (h[1] < 0 || h[2] < 0 || h[3] < 0 || __builtin_add_overflow(h[1], h[3], &n) ||
-        __builtin_mul_overflow(n + 4, r->width, &n) || __builtin_mul_overflow(h[3], scalar, &bytes))
+        __builtin_add_overflow(n, 4, &n) || __builtin_mul_overflow(n, r->width, &n) ||
+        __builtin_mul_overflow(h[3], scalar, &bytes))
       return -1;
   } else if (h[0] == VEC || h[0] == IS) {
     n = 2 * r->width;

@@ -205,6 +205,7 @@ def test_petsc(c):
                            (changed(3, -1), "dense"), (changed(1, -5), "-5 × 50"), (changed(3, 2**31 - 1), "cut off"),
                            (good[:-1], "cut off"), (good[:100], "cut off"), (good[:8], "cut off"),
                            (good + b"rest of it", "cut off"), (changed(73, 0), "together; expected"),
+                           (np.array([1211216, 2**63 - 2, 1, 1], ">i8").tobytes(), "cut off"),
                            (petsc_bytes(a * (1 + 2j), scalar=">c16"), "complex"),
                            (petsc_bytes(a * (1 + 2j), scalar=">c8"), "complex")):
         c.refuses(c.file("bad.petsc", content), words, ranks=2 if "complex" in words else None)
@@ -289,9 +290,12 @@ def test_mat5(c):
     c.refuses(c.file("dense.mat", matlab({"x": np.ones(3)})), "no sparse array")
     plain = matlab({"A": a}, False)
     rows = plain.index(a.indices.astype("<i4").tobytes())
+    pair = matlab({"S": {"A": a, "b": 1.0}}, False)
+    second = pair.rindex(b"\x0e\0\0\0")  # the tag of b, behind the array that is chosen
     for content, words in ((plain[:rows] + b"\xff\0\0\0" + plain[rows + 4:], "row index 0 is 255; expected 0 to 39"),
                            (plain[:-9], "damaged or cut off"), (plain[:126] + b"xx" + plain[128:], "byte order"),
-                           (matlab({"A": a})[:-9], "damaged or cut off"), (b"no MATLAB at all", "no MATLAB 5 file"),
+                           (matlab({"A": a})[:-9], "damaged or cut off"),
+                           (pair[:second] + b"\xff" + pair[second + 1:], "its parts do not fit"), (b"no MATLAB at all", "no MATLAB 5 file"),
                            (b"MATLAB 7.3 MAT-file".ljust(200), "HDF5 and needs no conversion")):
         c.refuses(c.file("bad.mat", content), words)
 
