@@ -49,7 +49,7 @@ def mpirun(checks, folder, expected):
         times = record["multiply"]["sorted_seconds"]
         checks.that(record["interrupted"] and record["verification"]["passed"], f"{ranks} ranks: {record}")
         done, wanted = record["multiply"]["repeats_done"], record["multiply"]["repeat"]
-        checks.that(0 < done == len(times) < wanted == ENDLESS and times[0] > 0, f"{done} of {wanted}, {len(times)} times")
+        checks.that(0 < done == len(times) < wanted == ENDLESS and times[0] > 0, f"{done} of {wanted}: {len(times)}")
         checks.that(f"after {len(times)} of {ENDLESS} timed multiplications" in result.stderr, said(result))
         checks.that("leaks" not in result.stderr, said(result))
         checks.that(np.array_equal(read_dense(out), expected[ranks]), f"{ranks} ranks: C differs from a whole run's")
@@ -93,12 +93,12 @@ def too_late(checks, folder, expected):
 
 
 def bench(checks, folder):
-    """The matrix at hand is finished; its rows are written, the others left."""
+    """Asked at the first path: that matrix is finished and its rows are written, the others left."""
     table, report = folder / "bench.csv", folder / "bench.json"
     for name in ("first", "second"):
         write_csr(folder / f"{name}.h5", sp.random(400, 400, 0.05, format="csr", random_state=5))
     result = run("asparse_bench", folder / "first.h5", folder / "second.h5", "--backend", "host", "--cols", 8,
-                 "--repeat", 3, "--csv", table, "--json", report, environment={"ASPARSE_FAULT": "ask:0:/"})  # at the first path
+                 "--repeat", 3, "--csv", table, "--json", report, environment={"ASPARSE_FAULT": "ask:0:/"})
     checks.that(result.returncode == INTERRUPTED and "after 1 matrices" in result.stderr, said(result))
     checks.that("ended early on SIGUSR1" in result.stdout, said(result))
     record = json.loads(report.read_text())

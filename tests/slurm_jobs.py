@@ -183,7 +183,7 @@ def check_product(checks, job, expected, ranks):
 
 
 def check_devices(checks, job, ranks, visible):
-    """Every rank takes the GPU of its place among the node's ranks: all different. What it sees is in the files seen.*"""
+    """Every rank takes the GPU of its place among the node's ranks: all different. What it sees, seen.* has."""
     for node in job.report()["hosts"].split(","):
         seen = [(job.folder / f"seen.{node}.{local}").read_text().split(",") for local in range(ranks)]
         checks.that([len(devices) for devices in seen] == [visible] * ranks, f"{job.label}: {node} sees {seen}")
