@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from asparse_testing import (BIN, INTERRUPTED, MPIEXEC, OK, Checks, Folder, main, programs_with, read_dense, run, said,
                              seconds_used, write_csr)
 
-RUNNING = 1.0  # seconds of processor time after which a rank has begun to multiply
+RUNNING = 0.5  # seconds of processor time, times the ranks that wait for each other, after which they multiply
 ENDLESS = 1000000
 
 
@@ -24,7 +24,7 @@ def ask_launcher(command, mark, ranks, by=signal.SIGUSR1):
                                text=True, env=environment, start_new_session=True)
     end = time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
-        if len([pid for pid in programs_with(mark) if seconds_used(pid) > RUNNING]) == ranks:
+        if len([pid for pid in programs_with(mark) if seconds_used(pid) > RUNNING * ranks]) == ranks:
             break
         time.sleep(0.05)
     process.send_signal(by)

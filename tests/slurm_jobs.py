@@ -26,7 +26,7 @@ ENVIRONMENT = {"OMPI_MCA_btl_tcp_if_include": "lo", "OMPI_MCA_oob_tcp_if_include
                "OMPI_MCA_mpi_yield_when_idle": "1",
                "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 LAUNCHERS = ("srun", "mpirun")
-RUNNING = 1.0  # seconds of processor time after which a rank has begun to multiply
+RUNNING = 1.5  # seconds of processor time, some of it waiting for others, after which a rank multiplies
 COLUMNS = 16
 ENDED = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "NODE_FAIL")
 LATER = 2.5  # seconds after which a requeued job may be started again
