@@ -42,8 +42,9 @@ def why_not():
         return f"not installed: {' '.join(missing)} (jobs/install-packages tests)"
     if os.geteuid() != 0:
         return "slurmd has to be started as root"
-    if subprocess.run([*NAMESPACES, "true"], capture_output=True).returncode != 0:
-        return "namespaces cannot be made here"
+    attempt = [*NAMESPACES, "sh", "-c", "mount -t tmpfs shm /dev/shm && mknod /dev/shm/gpu c 1 3"]
+    if subprocess.run(attempt, capture_output=True).returncode != 0:
+        return "namespaces, mounts or devices cannot be made here"
     return None
 
 
