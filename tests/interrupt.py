@@ -1,5 +1,5 @@
-"""SIGUSR1: asparse_solve ends after the multiplication at hand with C, a report and exit code 85, asparse_bench after the
-matrix at hand; before the first multiplication nothing is written."""
+"""SIGUSR1: asparse_solve ends after the multiplication at hand with C, a report and exit code 85, asparse_bench after
+the matrix at hand; before the first multiplication nothing is written."""
 import csv
 import json
 import os
@@ -13,21 +13,21 @@ import scipy.sparse as sp
 from asparse_testing import (BIN, INTERRUPTED, MPIEXEC, OK, Checks, Folder, main, programs_with, read_dense, run, said,
                              seconds_used, write_csr)
 
-RUNNING = 1.0  # seconds of processor time after which a rank has begun to multiply
+RUNNING = 0.5  # seconds of processor time, times the ranks that wait for each other, after which they multiply
 ENDLESS = 1000000
 
 
-def ask_launcher(command, mark, ranks):
-    """Starts command, sends SIGUSR1 to its first process once all ranks are multiplying; the result."""
+def ask_launcher(command, mark, ranks, by=signal.SIGUSR1):
+    """Starts command, sends the signal to its first process once all ranks are multiplying; the result."""
     environment = dict(os.environ, OMP_NUM_THREADS="1", ASPARSE_CHECK_LEAKS="1")
-    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env=environment, start_new_session=True)
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, env=environment, start_new_session=True)
     end = time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
-        if len([pid for pid in programs_with(mark) if seconds_used(pid) > RUNNING]) == ranks:
+        if len([pid for pid in programs_with(mark) if seconds_used(pid) > RUNNING * ranks]) == ranks:
             break
         time.sleep(0.05)
-    process.send_signal(signal.SIGUSR1)
+    process.send_signal(by)
     try:
         stdout, stderr = process.communicate(timeout=60)
     except subprocess.TimeoutExpired:
@@ -48,17 +48,26 @@ def mpirun(checks, folder, expected):
         record = json.loads(report.read_text())
         times = record["multiply"]["sorted_seconds"]
         checks.that(record["interrupted"] and record["verification"]["passed"], f"{ranks} ranks: {record}")
-        checks.that(record["multiply"]["repeats_done"] == len(times) and 0 < len(times) < ENDLESS, f"{len(times)} times")
-        checks.that(record["multiply"]["repeat"] == ENDLESS and times[0] > 0, f"{record['multiply']['repeat']} wanted")
+        done, wanted = record["multiply"]["repeats_done"], record["multiply"]["repeat"]
+        checks.that(0 < done == len(times) < wanted == ENDLESS and times[0] > 0, f"{done} of {wanted}: {len(times)}")
         checks.that(f"after {len(times)} of {ENDLESS} timed multiplications" in result.stderr, said(result))
         checks.that("leaks" not in result.stderr, said(result))
         checks.that(np.array_equal(read_dense(out), expected[ranks]), f"{ranks} ranks: C differs from a whole run's")
 
 
+def terminated(checks, folder):
+    """SIGTERM does what it does to any program."""
+    out = folder / "terminated.h5"
+    command = [BIN / "asparse_solve", folder / "a.h5", "--repeat", ENDLESS, "--cols", 16, "-o", out]
+    result = ask_launcher(command, str(out), 1, by=signal.SIGTERM)
+    checks.that(result.returncode == -signal.SIGTERM and not out.exists(), said(result))
+
+
 def one_rank(checks, folder, expected):
     """Only one rank gets the signal: all end together, at whatever step it came."""
     report, out, again = folder / "report.json", folder / "c.h5", ["--repeat", 3000, "--cols", 16]
-    for fault, written in (("0:reading", False), ("2:partitioning", False), ("1:building", False), ("2:exchange", True)):
+    faults = {"0:reading": False, "1:building": False, "2:exchange": True}
+    for fault, written in faults.items():
         result = run("asparse_solve", folder / "a.h5", *again, "--json", report, "-o", out, ranks=3,
                      environment={"ASPARSE_FAULT": f"ask:{fault}", "ASPARSE_CHECK_LEAKS": "1"})
         checks.that(result.returncode == INTERRUPTED and "leaks" not in result.stderr, f"{fault}: {said(result)}")
@@ -74,24 +83,23 @@ def one_rank(checks, folder, expected):
 def too_late(checks, folder, expected):
     """What was asked for is all done, but for verifying and writing it: that is not an interrupted run."""
     report, out = folder / "late.json", folder / "late.h5"
-    for phase in ("verifying", "writing"):
-        result = run("asparse_solve", folder / "a.h5", "--cols", 16, "--json", report, "-o", out, ranks=3,
-                     environment={"ASPARSE_FAULT": f"ask:1:{phase}"})
-        checks.that(result.returncode == OK, said(result))
-        record = json.loads(report.read_text())
-        checks.that(not record["interrupted"] and record["multiply"]["repeats_done"] == 5, f"{phase}: {record}")
-        checks.that(np.array_equal(read_dense(out), expected[3]), f"{phase}: C differs from a whole run's")
+    result = run("asparse_solve", folder / "a.h5", "--cols", 16, "--json", report, "-o", out, ranks=3,
+                 environment={"ASPARSE_FAULT": "ask:1:verifying"})
+    checks.that(result.returncode == OK, said(result))
+    record = json.loads(report.read_text())
+    checks.that(not record["interrupted"] and record["multiply"]["repeats_done"] == 5, str(record))
+    checks.that(np.array_equal(read_dense(out), expected[3]), "C differs from a whole run's")
 
 
 def bench(checks, folder):
-    """The matrix at hand is finished; its rows are written, the others left."""
+    """Asked at the first path: that matrix is finished and its rows are written, the others left."""
     table, report = folder / "bench.csv", folder / "bench.json"
     for name in ("first", "second"):
         write_csr(folder / f"{name}.h5", sp.random(400, 400, 0.05, format="csr", random_state=5))
-    command = [BIN / "asparse_bench", folder / "first.h5", folder / "second.h5", "--backend", "host", "--cols", 8,
-               "--threads", 1, "--repeat", 10000, "--seconds", 2, "--csv", table, "--json", report]
-    result = ask_launcher(command, str(table), 1)
+    result = run("asparse_bench", folder / "first.h5", folder / "second.h5", "--backend", "host", "--cols", 8,
+                 "--repeat", 3, "--csv", table, "--json", report, environment={"ASPARSE_FAULT": "ask:0:/"})
     checks.that(result.returncode == INTERRUPTED and "after 1 matrices" in result.stderr, said(result))
+    checks.that("ended early on SIGUSR1" in result.stdout, said(result))
     record = json.loads(report.read_text())
     checks.that(record["interrupted"] and record["matrices"] == 1, f"{record['matrices']} matrices")
     checks.that({row["matrix"] for row in csv.DictReader(table.open())} == {"first"}, table.read_text())
@@ -108,10 +116,11 @@ def test():
             checks.that(result.returncode == OK, said(result))
             expected[ranks] = read_dense(folder / "whole.h5")
         mpirun(checks, folder, expected)
+        terminated(checks, folder)
         one_rank(checks, folder, expected)
         too_late(checks, folder, expected)
         bench(checks, folder)
-    return checks.finish(least=40)
+    return checks.finish(least=35)
 
 
 main(test)

@@ -1,5 +1,5 @@
-"""The batch scripts of jobs/ on a real Slurm: two nodes within this machine (tests/slurm/cluster). Scripts are edited as
-a user edits them, submitted with sbatch, launched by srun and by mpirun; ranks are killed and jobs asked to end early.
+"""The batch scripts of jobs/ on a real Slurm: two nodes within this machine (tests/slurm/cluster). Scripts are edited
+as a user edits them, submitted with sbatch, launched by srun and by mpirun; ranks are killed, jobs asked to end early.
 Skipped (77) where Slurm is not installed, without root, and where namespaces cannot be made."""
 import itertools
 import json
@@ -23,9 +23,10 @@ NAMESPACES = ["unshare", "--fork", "--kill-child", "--pid", "--mount-proc", "--n
 TOOLS = ["munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "ip", "nsenter", "unshare"]
 # Two nodes share one loopback device; ranks share two cores.
 ENVIRONMENT = {"OMPI_MCA_btl_tcp_if_include": "lo", "OMPI_MCA_oob_tcp_if_include": "lo",
-               "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+               "OMPI_MCA_mpi_yield_when_idle": "1",
+               "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 LAUNCHERS = ("srun", "mpirun")
-RUNNING = 1.0  # seconds of processor time after which a rank has begun to multiply
+RUNNING = 1.5  # seconds of processor time, some of it waiting for others, after which a rank multiplies
 COLUMNS = 16
 ENDED = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "NODE_FAIL")
 LATER = 2.5  # seconds after which a requeued job may be started again
@@ -41,8 +42,9 @@ def why_not():
         return f"not installed: {' '.join(missing)} (jobs/install-packages tests)"
     if os.geteuid() != 0:
         return "slurmd has to be started as root"
-    if subprocess.run([*NAMESPACES, "true"], capture_output=True).returncode != 0:
-        return "namespaces cannot be made here"
+    attempt = [*NAMESPACES, "sh", "-c", "mount -t tmpfs shm /dev/shm && mknod /dev/shm/gpu c 1 3"]
+    if subprocess.run(attempt, capture_output=True).returncode != 0:
+        return "namespaces, mounts or devices cannot be made here"
     return None
 
 
@@ -125,10 +127,10 @@ class Job:
         raise TimeoutError(f"{self.label}: not {what} after {seconds} s: {shown}\n{self.output()}")
 
     def ended(self, task=""):
-        return self.wait("ended", lambda shown: shown.get("JobState") in ENDED, task)
+        return self.wait("ended", lambda shown: shown["JobState"] in ENDED, task)
 
     def requeued(self, task=""):
-        return self.wait("requeued", lambda shown: shown.get("JobState") == "PENDING" and shown["Restarts"] != "0", task)
+        return self.wait("requeued", lambda shown: shown["JobState"] == "PENDING" and shown["Restarts"] != "0", task)
 
     def ask(self, task=""):
         """To end early, as Slurm does before the time limit."""
@@ -182,7 +184,7 @@ def check_product(checks, job, expected, ranks):
 
 
 def check_devices(checks, job, ranks, visible):
-    """Every rank takes the GPU of its place among the node's ranks: all different. The files seen.* say what it sees."""
+    """Every rank takes the GPU of its place among the node's ranks: all different. What it sees, seen.* has."""
     for node in job.report()["hosts"].split(","):
         seen = [(job.folder / f"seen.{node}.{local}").read_text().split(",") for local in range(ranks)]
         checks.that([len(devices) for devices in seen] == [visible] * ranks, f"{job.label}: {node} sees {seen}")

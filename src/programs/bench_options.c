@@ -38,7 +38,8 @@ static const char help[] =
     "  --version         the version\n"
     "\n"
     "Exit codes: 0 fine, 1 run-time failure, 2 usage, 3 a result of one of our kernels was wrong, 65 bad data (the other\n"
-    "matrices are timed all the same), 66 no input, 85 ended early on SIGUSR1: after the matrix at hand, with all outputs.\n";
+    "matrices are timed all the same), 66 no input, 85 ended early on SIGUSR1: after the matrix at hand, with all\n"
+    "outputs.\n";
 
 void bench_options_help(void) {
   if (asparse_program_speaks()) fputs(help, stdout);
