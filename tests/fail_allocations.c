@@ -103,6 +103,7 @@ static void sweep_plans(asparse_comm *comm, const char *path) {
   static const asparse_format formats[] = {ASPARSE_FORMAT_CSR, ASPARSE_FORMAT_WCSR, ASPARSE_FORMAT_BCSR};
   for (int i = 0; i < 3; i++) {
     job job = {.name = "plan", .run = plan_job, .path = path, .options = asparse_options_default()};
+    job.options.backend = ASPARSE_BACKEND_HOST;
     job.options.format = formats[i];
     job.options.exchange = i == 1 ? ASPARSE_EXCHANGE_COVER : ASPARSE_EXCHANGE_ROWS;
     sweep(comm, &job);
