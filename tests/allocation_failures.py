@@ -83,7 +83,7 @@ def test():
     with Folder() as folder:
         every_allocation(checks, folder)
         programs(checks, folder)
-    return checks.finish(least=100)
+    return checks.finish(least=150 if BRIEF else 500)
 
 
 main(test)
