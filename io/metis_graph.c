@@ -209,7 +209,7 @@ static bool read_whole(piece *piece, const char **cursor, const char *what, uint
   if (asparse_number_integer(cursor, &negative, number) == ASPARSE_NUMBER_OK && (!negative || *number == 0) &&
       *number >= low && *number <= high)
     return true;
-  if (asparse_is_line_end(*at)) return asparse_text_note(&piece->error, at, "the line ends before its %s", what);
+  if (asparse_is_line_end(*at)) return asparse_text_note(&piece->error, at, "the line ends before %s", what);
   return asparse_text_note(&piece->error, at, "found \"%s\" as %s; expected a whole number from %llu to %llu",
                            asparse_quoted(at).word, what, (unsigned long long)low, (unsigned long long)high);
 }

@@ -69,7 +69,8 @@ def programs(checks, folder):
     sweep(checks, "asparse_solve", [*solve, "--format", "wcsr"], out, None, None)
     sweep(checks, "asparse_solve", solve, out, 3, 1)
     sweep(checks, "asparse_solve", [*solve, "--partition", "contiguous", "--format", "bcsr"], out, 2, 0)
-    sweep(checks, "asparse_partition", [path, "--parts", 2, "-o", saved_parts, "-q"], saved_parts, 2, 1)
+    # Its file is there, and whole, when only the evaluation for the report fails.
+    sweep(checks, "asparse_partition", [path, "--parts", 2, "-o", saved_parts, "-q"], None, 2, 1)
     sweep(checks, "asparse_convert", [path, folder / "out.h5ad", "-q"], folder / "out.h5ad", None, None)
     sweep(checks, "asparse_convert", [folder / "csr.npz", folder / "out.mtx", "-q"], folder / "out.mtx", 2, 1)
     sweep(checks, "asparse_info", [path], None, 2, 1)
@@ -83,7 +84,7 @@ def test():
     with Folder() as folder:
         every_allocation(checks, folder)
         programs(checks, folder)
-    return checks.finish(least=100)
+    return checks.finish(least=150 if BRIEF else 500)
 
 
 main(test)
