@@ -146,28 +146,48 @@ cleanup:
   return status;
 }
 
+/* Of an unknown extent, each is in range unless a larger one could not be counted. */
+static int64_t end_of(int64_t extent) { return extent == ASPARSE_UNKNOWN_EXTENT ? INT64_MAX : extent; }
+
+/* An index below 0 or above end-1 makes one of the two negative. */
+static bool all_in_range(const int64_t *indices, int64_t count, int64_t end) {
+  int64_t signs = 0;
+#pragma omp simd reduction(| : signs)
+  for (int64_t i = 0; i < count; i++) signs |= indices[i] | (int64_t)((uint64_t)end - 1 - (uint64_t)indices[i]);
+  return signs >= 0;
+}
+
 asparse_status asparse_check_indices(const asparse_dataset *dataset, int64_t first, int64_t count,
                                      const int64_t *indices, int64_t extent, const char *what) {
-  /* Of an unknown extent, each is in range unless a larger one could not be counted. */
-  int64_t end = extent == ASPARSE_UNKNOWN_EXTENT ? INT64_MAX : extent, signs = 0, bad = 0;
-  /* An index below 0 or above end-1 makes one of the two negative. */
-#pragma omp parallel for simd schedule(static) reduction(| : signs)
-  for (int64_t i = 0; i < count; i++) signs |= indices[i] | (int64_t)((uint64_t)end - 1 - (uint64_t)indices[i]);
-  if (signs >= 0) return ASPARSE_OK;
+  int64_t end = end_of(extent), bad = 0;
+  if (all_in_range(indices, count, end)) return ASPARSE_OK;
   while ((uint64_t)indices[bad] < (uint64_t)end) bad++;
   return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s: element %lld is %lld, expected 0 … %lld for a matrix of %lld %s",
                       dataset->label, (long long)(first + bad), (long long)indices[bad], (long long)end - 1,
                       (long long)end, what);
 }
 
+/* In blocks that stay in a core's cache from conversion to checksum. */
 static asparse_status take_indices(void *context, int64_t first, int64_t count, const void *rows) {
+  enum { BLOCK = 32 << 10 };
   reader *r = context;
-  int64_t *indices = r->a->col_idx + first, position = r->entry_begin + first;
-  asparse_element_to_int64(r->layout->indices.element, rows, count, indices);
-  PASS(asparse_check_indices(&r->layout->indices, position, count, indices, r->width,
-                             r->layout->arrangement == ASPARSE_BY_ROWS ? "columns" : "rows"));
-  if (r->layout->has_checksum) r->checksum += asparse_checksum_int64(ASPARSE_SUM_INDICES, position, indices, 0, count);
-  return ASPARSE_OK;
+  const asparse_dataset *dataset = &r->layout->indices;
+  const bool has_checksum = r->layout->has_checksum;
+  int64_t *indices = r->a->col_idx + first, position = r->entry_begin + first, end = end_of(r->width);
+  int64_t size = (int64_t)asparse_element_size(dataset->element);
+  uint64_t checksum = 0;
+  bool good = true;
+#pragma omp parallel for schedule(static) reduction(+ : checksum) reduction(&& : good)
+  for (int64_t i = 0; i < count; i += BLOCK) {
+    int64_t n = count - i < BLOCK ? count - i : BLOCK;
+    asparse_element_to_int64(dataset->element, (const char *)rows + i * size, n, indices + i);
+    good = all_in_range(indices + i, n, end) && good;
+    if (has_checksum) checksum += asparse_checksum_int64(ASPARSE_SUM_INDICES, position + i, indices + i, 0, n);
+  }
+  r->checksum += checksum;
+  if (good) return ASPARSE_OK;
+  return asparse_check_indices(dataset, position, count, indices, r->width,
+                               r->layout->arrangement == ASPARSE_BY_ROWS ? "columns" : "rows");
 }
 
 /* Values in a's own type are in place already. */

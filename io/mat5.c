@@ -180,27 +180,44 @@ static asparse_status find_sparse(reader *r) {
 
 /* ---- the array ------------------------------------------------------------------------------- */
 
-/* Row indices from 0, column pointers, values; no pointer or index leaves its range. */
-static asparse_status take_columns(const reader *r, const asparse_matlab_element e[3], asparse_coordinates *c) {
-  const asparse_matlab_bytes *b = &r->chosen.rest;
-  for (int64_t j = 0; j < c->k; j++) {
-    const double begin = asparse_matlab_number(b, &e[1], j), end = asparse_matlab_number(b, &e[1], j + 1);
-    if (!(begin <= end && begin >= 0 && end <= (double)c->n))
-      return ASPARSE_FAIL(ASPARSE_ERR_DATA,
-                          "%s, %s: pointers of column %lld are %.17g and %.17g; expected no less than "
-                          "before, 0 to %lld",
-                          r->input->name, r->chosen_path, (long long)j, begin, end, (long long)c->n);
-    for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) {
-      const double row = asparse_matlab_number(b, &e[0], i);
-      if (!(row >= 0 && row < (double)c->m))
-        return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s, %s: row index %lld is %.17g; expected 0 to %lld", r->input->name,
-                            r->chosen_path, (long long)i, row, (long long)c->m - 1);
-      c->rows[i] = (int64_t)row;
-      c->cols[i] = j;
-      c->values[i] = asparse_matlab_number(b, &e[2], i);
-    }
+/* e: row indices from 0, column pointers, values. False when a pointer or an index of column j leaves its range. */
+static bool take_column(const asparse_matlab_bytes *b, const asparse_matlab_element e[3], int64_t j,
+                        asparse_coordinates *c) {
+  const double begin = asparse_matlab_number(b, &e[1], j), end = asparse_matlab_number(b, &e[1], j + 1);
+  if (!(begin <= end && begin >= 0 && end <= (double)c->n)) return false;
+  for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) {
+    const double row = asparse_matlab_number(b, &e[0], i);
+    if (!(row >= 0 && row < (double)c->m)) return false;
+    c->rows[i] = (int64_t)row;
+    c->cols[i] = j;
+    c->values[i] = asparse_matlab_number(b, &e[2], i);
   }
-  return ASPARSE_OK;
+  return true;
+}
+
+static asparse_status fail_column(const reader *r, const asparse_matlab_element e[3], int64_t j,
+                                  const asparse_coordinates *c) {
+  const asparse_matlab_bytes *b = &r->chosen.rest;
+  const double begin = asparse_matlab_number(b, &e[1], j), end = asparse_matlab_number(b, &e[1], j + 1);
+  if (!(begin <= end && begin >= 0 && end <= (double)c->n))
+    return ASPARSE_FAIL(ASPARSE_ERR_DATA,
+                        "%s, %s: pointers of column %lld are %.17g and %.17g; expected no less than "
+                        "before, 0 to %lld",
+                        r->input->name, r->chosen_path, (long long)j, begin, end, (long long)c->n);
+  int64_t i = (int64_t)begin;
+  double row = asparse_matlab_number(b, &e[0], i);
+  while (row >= 0 && row < (double)c->m) row = asparse_matlab_number(b, &e[0], ++i);
+  return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s, %s: row index %lld is %.17g; expected 0 to %lld", r->input->name,
+                      r->chosen_path, (long long)i, row, (long long)c->m - 1);
+}
+
+static asparse_status take_columns(const reader *r, const asparse_matlab_element e[3], asparse_coordinates *c) {
+  int64_t bad = c->k;
+#pragma omp parallel for schedule(dynamic, 1024) reduction(min : bad)
+  for (int64_t j = 0; j < c->k; j++) {
+    if (j < bad && !take_column(&r->chosen.rest, e, j, c)) bad = j;
+  }
+  return bad == c->k ? ASPARSE_OK : fail_column(r, e, bad, c);
 }
 
 static asparse_status read_sparse(reader *r, asparse_csr **a) {

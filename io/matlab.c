@@ -19,6 +19,15 @@ enum {
 
 static uint64_t load(const unsigned char *p, int bytes, bool swapped) {
   uint64_t value = 0;
+  uint32_t narrow;
+  if (bytes == 8) {
+    memcpy(&value, p, sizeof value);
+    return swapped ? __builtin_bswap64(value) : value;
+  }
+  if (bytes == 4) {
+    memcpy(&narrow, p, sizeof narrow);
+    return swapped ? __builtin_bswap32(narrow) : narrow;
+  }
   for (int i = 0; i < bytes; i++) value |= (uint64_t)p[swapped ? bytes - 1 - i : i] << 8 * i;
   return value;
 }
