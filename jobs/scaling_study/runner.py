@@ -122,8 +122,8 @@ def run_case(study, case):
         if code == 0 and found is None:
             result.update(status="failed", message="exit code 0, but no report")
         record = {"schema": SCHEMA, "id": name, "case": case, "outcome": result, "started": started,
-                  "wall_seconds": seconds, "command": shlex.join(clean(words, report)), "driver_host": socket.gethostname(),
-                  "slurm_job": os.environ.get("SLURM_JOB_ID"), "report": found}
+                  "wall_seconds": seconds, "command": shlex.join(clean(words, report)),
+                  "driver_host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID"), "report": found}
         write_whole(study.record_path(case), json.dumps(record, indent=1, ensure_ascii=False) + "\n")
         return record
     finally:
