@@ -166,8 +166,8 @@ def study_section(kind, found):
     words = {"strong": "One matrix on more and more ranks. Speed-up is the time of a true run on one rank, which "
                        "exchanges nothing and chooses its format for itself, over the time on p.",
              "weak": "A matrix that grows with p, made in place, with as many entries for each rank. Scaled speed-up "
-                     "is the rate (2·nnz·N a second) on p ranks over that on one, so that it does not matter that entries "
-                     "a rank are only nearly constant."}[kind]
+                     "is the rate (2·nnz·N a second) on p ranks over that on one, so that it does not matter that "
+                     "entries a rank are only nearly constant."}[kind]
     mine = [facet for facet in found if facet.kind == kind]
     if not mine:
         return ""
@@ -186,8 +186,8 @@ def prediction_section(rows):
                      if any(row["kind"] == kind for row in rows)) + tag("li", GUIDE_SWATCH + "1:1")
     return (tag("h2", "Prediction and measurement", id="prediction-section")
             + tag("p", "Predicted: slowest rank's max(own columns, exchange) + halo columns + layout, by the cost "
-                  "model with memory and arithmetic rates measured on the host, and default constants for the link between "
-                  "ranks. Packing is not in it.")
+                  "model with memory and arithmetic rates measured on the host, and default constants for the link "
+                  "between ranks. Packing is not in it.")
             + tag("p", escape(words)) + tag("ul", legend, class_="legend") + tag("div", plot, class_="one"))
 
 
