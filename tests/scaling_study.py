@@ -14,7 +14,7 @@ import xml.etree.ElementTree as ElementTree
 from asparse_testing import BIN, BRIEF, MPIEXEC, OK, ROOT, USAGE, Checks, Folder, main, run, said
 
 sys.path.insert(0, str(ROOT / "jobs"))
-from scaling_study import extra_p, page, records, study, weak  # noqa: E402
+from scaling_study import extra_p, page, records, runner, study, weak  # noqa: E402
 
 DRIVER = [sys.executable, str(ROOT / "jobs/scaling")]
 INTERRUPTED = 85
@@ -149,7 +149,11 @@ def failures(checks, folder):
     result = drive("run", "-o", out, "--build", BIN, "--launcher", "sh -c 'exit 85'", "--strong", "grid2d:5",
                    "--ranks", "1")
     checks.that(result.returncode == INTERRUPTED and not list(out.glob("cases/*.json")), f"exit 85: {said(result)}")
-    result = drive("run", "-o", folder / "code", "--again", "--launcher", "true")
+    with runner.lock(study.Study(folder / "code"), 1):
+        result = drive("run", "-o", folder / "code", "--again", "--launcher", "true")
+        checks.that("another driver" in result.stdout, f"two drivers: {said(result)}")
+        checks.that(len(list((folder / "code").glob("cases/*.json"))) == 1, "a record went while others work")
+    result = drive("run", "-o", folder / "code", "--again")
     checks.that("1 of 1 cases done" in result.stdout and "no report" in result.stdout, f"--again: {said(result)}")
 
 

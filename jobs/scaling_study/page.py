@@ -75,27 +75,39 @@ def plural(count, word):
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
+def warnings(done):
+    """What a reader must know before believing the figures."""
+    notes = []
+    over = sorted({row["ranks"] for row in done if row["oversubscribed"]})
+    if over:
+        notes.append(("More threads than cores", f" with p = {', '.join(map(str, over))}: ranks take turns on cores, "
+                      "so these points (hollow) tell nothing of how the program scales on as many cores."))
+    restless = sum(row["max_seconds"] > 2 * row["min_seconds"] for row in done if not row["oversubscribed"])
+    if restless:
+        notes.append(("Restless machine:", f" in {plural(restless, 'case')} with a core for each thread the slowest "
+                      "repeat took more than twice the fastest. Something else was running, or a multiplication is too "
+                      "short to be timed."))
+    return "".join(tag("p", tag("strong", head) + escape(words), class_="note") for head, words in notes)
+
+
+def verified_words(done):
+    unverified = sum(row["verified"] is not True for row in done)
+    worst = max((row["error_over_bound"] for row in done if row["error_over_bound"] is not None), default=None)
+    words = f"C was not verified in {plural(unverified, 'case')}" if unverified else "Every C was verified in fp64"
+    return words + ("." if worst is None else f"; the largest error was {worst:.2g} of its rigorous bound.")
+
+
 def summary(rows):
     done = [row for row in rows if row["status"] == "ok"]
-    hosts, ranks = distinct(done, "hosts"), sorted({row["ranks"] for row in rows})
-    words = [f"{plural(len(rows), 'case')} on {', '.join(map(str, ranks))} {'ranks' if ranks != [1] else 'rank'}; "
-             f"{len(rows) - len(done)} failed." if rows else "No case is done yet."]
+    ranks = sorted({row["ranks"] for row in rows})
+    words = ["No case is done yet."]
+    if rows:
+        words = [f"{plural(len(rows), 'case')} on {', '.join(map(str, ranks))} {'rank' if ranks == [1] else 'ranks'}; "
+                 f"{len(rows) - len(done)} failed."]
     if done:
-        words.append(f"asparse {', '.join(distinct(done, 'version'))} on {plural(len(hosts), 'host')}, "
-                     f"{', '.join(distinct(done, 'cpu'))}"
-                     + (f", {', '.join(distinct(done, 'device'))}" if distinct(done, "device") else "") + ".")
-        unverified = sum(row["verified"] is not True for row in done)
-        worst = max((row["error_over_bound"] for row in done if row["error_over_bound"] is not None), default=None)
-        words.append("Every C was verified in fp64; " if not unverified else
-                     f"{plural(unverified, 'case')} did not verify C; ")
-        words[-1] += "no error bound." if worst is None else f"the largest error was {worst:.2g} of its rigorous bound."
-    notes = ""
-    if any(row["oversubscribed"] for row in done):
-        over = sorted({row["ranks"] for row in done if row["oversubscribed"]})
-        notes = tag("p", tag("strong", "More threads than cores") + f" with p = {', '.join(map(str, over))}: ranks "
-                    "take turns on cores, so these points (hollow) tell nothing of how the program scales on as many "
-                    "cores.", class_="note")
-    return tag("p", escape(" ".join(words)), class_="lead") + notes
+        machines = [plural(len(distinct(done, "hosts")), "host"), *distinct(done, "cpu"), *distinct(done, "device")]
+        words += [f"asparse {', '.join(distinct(done, 'version'))} on {', '.join(machines)}.", verified_words(done)]
+    return tag("p", escape(" ".join(words)), class_="lead") + warnings(done)
 
 
 def at_most_ranks(found):

@@ -228,7 +228,7 @@ static double predict_execute(const asparse_plan *plan) {
                                                                   : stats->layout_bytes_received)
                                        : 0;
   const double own = plan->own_predicted_seconds;
-  return layout + (own > exchange ? own : exchange) + stats->predicted_seconds - own;
+  return layout + (own > exchange ? own : exchange) + (stats->predicted_seconds - own);
 }
 
 static void fill_stats(asparse_plan *plan) {
