@@ -21,10 +21,10 @@ p, ul { margin: 6px 0 10px; } .lead { color: #46505c; } nav a { margin-right: 14
   list-style: none; }
 .legend svg { vertical-align: -2px; margin-right: 6px; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; margin: 6px 0 12px; }
-th, td { padding: 3px 9px; border-bottom: 1px solid #e3e6ea; text-align: left; vertical-align: top; }
+th, td { padding: 3px 8px; border-bottom: 1px solid #e3e6ea; text-align: left; vertical-align: top; }
 thead th { border-bottom: 2px solid #9aa3ae; white-space: nowrap; } td.n, th.n { text-align: right;
   font-variant-numeric: tabular-nums; white-space: nowrap; }
-caption { text-align: left; color: #46505c; font-size: 13px; padding-bottom: 4px; }
+td:first-child { white-space: nowrap; } caption { text-align: left; color: #46505c; font-size: 13px; padding-bottom: 4px; }
 code { font: 12.5px/1.4 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 summary { cursor: pointer; color: #0b5394; margin: 4px 0; }
 @media print { details > *:not(summary) { display: block; } .figures { break-inside: avoid; } }
@@ -133,7 +133,7 @@ def facet_table(facet):
                           seconds(row["median_seconds"]),
                           f"{seconds(row['min_seconds'])} – {seconds(row['max_seconds'])}",
                           number(row["gflops"]), number(row["speedup"]), percent(row["efficiency"]),
-                          number(row["nnz_per_rank"], 4), number(row["nnz_max_over_mean"]),
+                          f"{row['nnz_per_rank']:,.0f}", number(row["nnz_max_over_mean"]),
                           size(row["bytes_received_max"]),
                           number(row["bytes_received_max_over_mean"]), seconds(row["exposed_wait_max_seconds"]),
                           size(row["memory_max_bytes"]), seconds(row["predicted_seconds"])])

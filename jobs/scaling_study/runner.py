@@ -18,6 +18,7 @@ from .study import SCHEMA, case_id, write_whole
 
 INTERRUPTED = 85  # exit code of a program, and of this one, that is to be run again
 GRACE_SECONDS = 10
+ROOT = str(pathlib.Path(__file__).resolve().parent.parent.parent)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 
@@ -133,8 +134,9 @@ def run_case(study, case):
 
 
 def clean(words, report):
-    """The command as somebody else would type it."""
-    return ["report.json" if word == str(report) else word for word in words]
+    """The command as somebody else would type it in a clone of this repository."""
+    names = {str(report): "report.json"}
+    return [names.get(word, word[len(ROOT) + 1:] if word.startswith(ROOT + os.sep) else word) for word in words]
 
 
 def lock(study, ranks):

@@ -154,8 +154,8 @@ class Plot:
             self.body.append(line(x1, y1, x2, y2, GUIDE, 1.4, "5 4"))
 
     def series(self, points, style, hollow=(), aside=0):
-        """points: (x, y, low, high) with low … high the range of repeats; hollow: those drawn hollow; aside: pixels to
-        the right, so that equal series stand beside each other."""
+        """points: (x, y, low, high) with low … high the range of repeats, open where the frame cuts it; hollow: those
+        drawn hollow; aside: pixels to the right, so that equal series stand beside each other."""
         path = " ".join(f"{number(self.x(x) + aside)},{number(self.y(y))}" for x, y, _, _ in points)
         dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
         self.body.append(f'<polyline points="{path}" fill="none" stroke="{style.color}" stroke-width="2"{dash}/>')
@@ -163,9 +163,9 @@ class Plot:
             at = self.x(x) + aside
             if low is not None and high > low:
                 top, bottom = (min(max(self.y(v), TOP), HEIGHT - BOTTOM) for v in (high, low))
-                self.body.append(f'<g opacity="0.65">{line(at, top, at, bottom, style.color, 1.1)}'
-                                 f"{line(at - 3, top, at + 3, top, style.color, 1.1)}"
-                                 f"{line(at - 3, bottom, at + 3, bottom, style.color, 1.1)}</g>")
+                ends = (end for end in (self.y(high), self.y(low)) if TOP <= end <= HEIGHT - BOTTOM)
+                self.body.append(f'<g opacity="0.65">{line(at, top, at, bottom, style.color, 1.1)}' + "".join(
+                    line(at - 3, end, at + 3, end, style.color, 1.1) for end in ends) + "</g>")
             self.body.append(marker(style.marker, at, self.y(y), style.color, i in hollow))
 
     def scatter(self, point, style, hollow):
