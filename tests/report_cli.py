@@ -27,6 +27,7 @@ def check_machine(checks, record, ranks):
     checks.that(0 < machine["core_share"] <= 1 and machine["cpu"], f"machine {machine}")
     predicted = record["multiply"]["predicted_seconds"]
     checks.that(predicted >= record["choices"]["predicted_seconds"] * (1 - 1e-12) > 0, f"predicted {predicted}")
+    checks.that(ranks > 1 or predicted == record["choices"]["predicted_seconds"], "one rank exchanges nothing")
     for name, phase in record["phases"].items():
         checks.that(phase["min"] <= phase["mean"] <= phase["max"] * (1 + 1e-12), f"mean of {name}: {phase}")
 

@@ -6,7 +6,8 @@ from .records import baseline_key
 from .study import is_description
 from .svg import Plot, Style, short
 
-PARTS = [("own columns", "own_columns_mean_seconds", "#2f6fab"), ("exposed wait", "exposed_wait_mean_seconds", "#c8501e"),
+PARTS = [("own columns", "own_columns_mean_seconds", "#2f6fab"),
+         ("exposed wait", "exposed_wait_mean_seconds", "#c8501e"),
          ("halo columns", "halo_columns_mean_seconds", "#3a9188"), ("packing", "packing_mean_seconds", "#c9991c"),
          ("layout", "layout_mean_seconds", "#8562a5"), ("rest: imbalance, start", None, "#b5bbc3")]
 SERIES_KEY = ("exchange", "placement", "partition")
@@ -158,11 +159,16 @@ def time_split(facet):
     return plot.render()
 
 
+def received(row):
+    """Bytes of the rank that receives most: by the exchange, and for the change of layout."""
+    return row["bytes_received_max"] + row["layout_bytes_received_max"]
+
+
 def volume(facet):
     """None with one rank only."""
     drawn = []
     for _, style, rows in facet.series:
-        points = [(row["ranks"], row["bytes_received_max"] + row["layout_bytes_received_max"], None, None) for row in rows]
+        points = [(row["ranks"], received(row), None, None) for row in rows]
         if points:
             drawn.append((style, points))
     if not drawn:
@@ -174,7 +180,8 @@ def volume(facet):
     everything = [(row["ranks"], row["replicate_bytes"] / row["ranks"] / factor)
                   for row in {row["ranks"]: row for _, _, rows in facet.series for row in rows}.values()]
     everything = sorted(everything) if max(y for _, y in everything) <= 4 * max(most, 1) / factor else []
-    plot = Plot(f"{facet.name}-v", "Communication volume (dashed: all of B)" if everything else "Communication volume", "What the rank that receives most receives, a multiplication. "
+    title = "Communication volume" + (" (dashed: all of B)" if everything else "")
+    plot = Plot(f"{facet.name}-v", title, "What the rank that receives most receives, a multiplication. "
                 + in_words(drawn, facet, lambda y: f"{short(y)} {unit}"), "ranks p",
                 f"received by one rank at most, {unit}")
     high = 1.12 * max([most / factor, *(y for _, y in everything)]) or 1
@@ -222,8 +229,10 @@ def factor_off(row):
 
 
 def error_words(counted, left_out):
-    aside = (f" {left_out} case{'s' if left_out != 1 else ''} with more threads than cores (hollow) "
-             f"{'are' if left_out != 1 else 'is'} not counted: no model knows who waits for whom there." if left_out else "")
+    aside = ""
+    if left_out:
+        aside = (f" {left_out} case{'s' if left_out > 1 else ''} with more threads than cores (hollow) "
+                 f"{'are' if left_out > 1 else 'is'} not counted: no model knows who waits for whom there.")
     if not counted:
         return "No case had a core for each thread." + aside
     worst = max(counted, key=factor_off)

@@ -1,6 +1,6 @@
 """The report of a study: one HTML file, well-formed as XML, that needs nothing else."""
 import datetime
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, quoteattr
 
 from . import figures
 from .figures import PARTS, bytes_unit, seconds_text
@@ -17,13 +17,14 @@ p, ul { margin: 6px 0 10px; } .lead { color: #46505c; } nav a { margin-right: 14
 .note { background: #fff6e0; border-left: 4px solid #b07d00; padding: 8px 12px; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(430px, 1fr)); gap: 10px 18px; }
 .plot { width: 100%; height: auto; font-family: inherit; } .one { max-width: 560px; }
-.legend { display: flex; flex-wrap: wrap; gap: 4px 20px; font-size: 13.5px; margin: 4px 0; padding: 0; list-style: none; }
+.legend { display: flex; flex-wrap: wrap; gap: 4px 20px; font-size: 13.5px; margin: 4px 0; padding: 0;
+  list-style: none; }
 .legend svg { vertical-align: -2px; margin-right: 6px; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; margin: 6px 0 12px; }
-th, td { padding: 3px 9px; border-bottom: 1px solid #e3e6ea; text-align: left; vertical-align: top; }
+th, td { padding: 3px 8px; border-bottom: 1px solid #e3e6ea; text-align: left; vertical-align: top; }
 thead th { border-bottom: 2px solid #9aa3ae; white-space: nowrap; } td.n, th.n { text-align: right;
   font-variant-numeric: tabular-nums; white-space: nowrap; }
-caption { text-align: left; color: #46505c; font-size: 13px; padding-bottom: 4px; }
+td:first-child { white-space: nowrap; } caption { text-align: left; color: #46505c; font-size: 13px; padding-bottom: 4px; }
 code { font: 12.5px/1.4 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 summary { cursor: pointer; color: #0b5394; margin: 4px 0; }
 @media print { details > *:not(summary) { display: block; } .figures { break-inside: avoid; } }
@@ -31,8 +32,9 @@ summary { cursor: pointer; color: #0b5394; margin: 4px 0; }
 
 
 def tag(name, words, **attributes):
-    given = "".join(f' {key.rstrip("_")}="{escape(str(value), {chr(34): "&quot;"})}"' for key, value in attributes.items())
-    return f"<{name}{given}>{words}</{name}>"
+    """words: already escaped. class_ is class, aria_label is aria-label."""
+    given = (f" {key.rstrip('_').replace('_', '-')}={quoteattr(str(value))}" for key, value in attributes.items())
+    return f"<{name}{''.join(given)}>{words}</{name}>"
 
 
 def number(value, digits=3):
@@ -56,14 +58,11 @@ def seconds(value):
 
 def table(caption, columns, rows):
     """columns: (heading, is number); rows of text."""
-    head = "".join(tag("th", escape(name), scope="col", **({"class_": "n"} if right else {})) for name, right in columns)
-    body = []
-    for row in rows:
-        cells = [tag("td", escape(words), **({"class_": "n"} if right else {})) for words, (_, right) in zip(row, columns)]
-        body.append(tag("tr", "".join(cells)))
+    looks = [{"class_": "n"} if right else {} for _, right in columns]
+    head = "".join(tag("th", escape(name), scope="col", **look) for (name, _), look in zip(columns, looks))
+    body = [tag("tr", "".join(tag("td", escape(words), **look) for words, look in zip(row, looks))) for row in rows]
     inner = tag("caption", escape(caption)) + tag("thead", tag("tr", head)) + tag("tbody", "\n".join(body))
-    return tag("div", tag("table", inner), class_="scroll", tabindex="0", role="region", aria_label=caption).replace(
-        "aria_label", "aria-label")
+    return tag("div", tag("table", inner), class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
 def distinct(rows, name):
@@ -76,27 +75,39 @@ def plural(count, word):
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
+def warnings(done):
+    """What a reader must know before believing the figures."""
+    notes = []
+    over = sorted({row["ranks"] for row in done if row["oversubscribed"]})
+    if over:
+        notes.append(("More threads than cores", f" with p = {', '.join(map(str, over))}: ranks take turns on cores, "
+                      "so these points (hollow) tell nothing of how the program scales on as many cores."))
+    restless = sum(row["max_seconds"] > 2 * row["min_seconds"] for row in done if not row["oversubscribed"])
+    if restless:
+        notes.append(("Restless machine:", f" in {plural(restless, 'case')} with a core for each thread the slowest "
+                      "repeat took more than twice the fastest. Something else was running, or a multiplication is too "
+                      "short to be timed."))
+    return "".join(tag("p", tag("strong", head) + escape(words), class_="note") for head, words in notes)
+
+
+def verified_words(done):
+    unverified = sum(row["verified"] is not True for row in done)
+    worst = max((row["error_over_bound"] for row in done if row["error_over_bound"] is not None), default=None)
+    words = f"C was not verified in {plural(unverified, 'case')}" if unverified else "Every C was verified in fp64"
+    return words + ("." if worst is None else f"; the largest error was {worst:.2g} of its rigorous bound.")
+
+
 def summary(rows):
     done = [row for row in rows if row["status"] == "ok"]
-    hosts, ranks = distinct(done, "hosts"), sorted({row["ranks"] for row in rows})
-    words = [f"{plural(len(rows), 'case')} on {', '.join(map(str, ranks))} {'ranks' if ranks != [1] else 'rank'}; "
-             f"{len(rows) - len(done)} failed." if rows else "No case is done yet."]
+    ranks = sorted({row["ranks"] for row in rows})
+    words = ["No case is done yet."]
+    if rows:
+        words = [f"{plural(len(rows), 'case')} on {', '.join(map(str, ranks))} {'rank' if ranks == [1] else 'ranks'}; "
+                 f"{len(rows) - len(done)} failed."]
     if done:
-        words.append(f"asparse {', '.join(distinct(done, 'version'))} on {plural(len(hosts), 'host')}, "
-                     f"{', '.join(distinct(done, 'cpu'))}"
-                     + (f", {', '.join(distinct(done, 'device'))}" if distinct(done, "device") else "") + ".")
-        unverified = sum(row["verified"] is not True for row in done)
-        worst = max((row["error_over_bound"] for row in done if row["error_over_bound"] is not None), default=None)
-        words.append("Every C was verified in fp64; " if not unverified else
-                     f"{plural(unverified, 'case')} did not verify C; ")
-        words[-1] += "no error bound." if worst is None else f"the largest error was {worst:.2g} of its rigorous bound."
-    notes = ""
-    if any(row["oversubscribed"] for row in done):
-        over = sorted({row["ranks"] for row in done if row["oversubscribed"]})
-        notes = tag("p", tag("strong", "More threads than cores") + f" with p = {', '.join(map(str, over))}: ranks take "
-                    "turns on cores, so these points (hollow) tell nothing of how the program scales on as many cores.",
-                    class_="note")
-    return tag("p", escape(" ".join(words)), class_="lead") + notes
+        machines = [plural(len(distinct(done, "hosts")), "host"), *distinct(done, "cpu"), *distinct(done, "device")]
+        words += [f"asparse {', '.join(distinct(done, 'version'))} on {', '.join(machines)}.", verified_words(done)]
+    return tag("p", escape(" ".join(words)), class_="lead") + warnings(done)
 
 
 def at_most_ranks(found):
@@ -119,12 +130,14 @@ def facet_table(facet):
     for row in sorted(facet.rows, key=lambda row: row["ranks"]):
         if row["status"] == "ok":
             lines.append([str(row["ranks"]), row["exchange_used"] if row["exchange"] else "none", row["grid"],
-                          f"{seconds(row['median_seconds'])} ({seconds(row['min_seconds'])} – {seconds(row['max_seconds'])})",
+                          seconds(row["median_seconds"]),
+                          f"{seconds(row['min_seconds'])} – {seconds(row['max_seconds'])}",
                           number(row["gflops"]), number(row["speedup"]), percent(row["efficiency"]),
-                          number(row["nnz_per_rank"], 4), number(row["nnz_max_over_mean"]), size(row["bytes_received_max"]),
+                          f"{row['nnz_per_rank']:,.0f}", number(row["nnz_max_over_mean"]),
+                          size(row["bytes_received_max"]),
                           number(row["bytes_received_max_over_mean"]), seconds(row["exposed_wait_max_seconds"]),
                           size(row["memory_max_bytes"]), seconds(row["predicted_seconds"])])
-    columns = [("p", True), ("exchange", False), ("grid", False), ("time (fastest – slowest repeat)", True),
+    columns = [("p", True), ("exchange", False), ("grid", False), ("time", True), ("repeats", True),
                ("GFLOP/s", True), ("speed-up", True), ("efficiency", True), ("entries a rank", True),
                ("max / mean", True), ("received, max", True), ("max / mean", True), ("exposed wait", True),
                ("memory, max", True), ("predicted", True)]
@@ -135,8 +148,8 @@ def facet_section(facet):
     parts = [tag("h3", escape(facet.title), id=facet.name)]
     failed = sum(row["status"] != "ok" for row in facet.rows)
     if failed:
-        parts.append(tag("p", f"{failed} of {plural(len(facet.rows), 'case')} failed and {'is' if failed == 1 else 'are'} "
-                         "not drawn; see Failures."))
+        parts.append(tag("p", f"{failed} of {plural(len(facet.rows), 'case')} failed, see Failures, and "
+                         f"{'is' if failed == 1 else 'are'} not drawn."))
     if not facet.ranks:
         return "\n".join(parts)
     labels = [tag("li", style.swatch() + escape(f"{style.letter}: {label}")) for label, style, rows in facet.series
@@ -162,16 +175,16 @@ def part_legend():
 
 
 def study_section(kind, found):
-    words = {"strong": "One matrix on more and more ranks. Speed-up is the time of a true run on one rank, which exchanges "
-                       "nothing and chooses its format for itself, over the time on p.",
-             "weak": "A matrix that grows with p, made in place, with as many entries for each rank. Scaled speed-up is the "
-                     "rate (2·nnz·N a second) on p ranks over that on one, so that it does not matter that entries a rank are "
-                     "only nearly constant."}[kind]
+    words = {"strong": "One matrix on more and more ranks. Speed-up is the time of a true run on one rank, which "
+                       "exchanges nothing and chooses its format for itself, over the time on p.",
+             "weak": "A matrix that grows with p, made in place, with as many entries for each rank. Scaled speed-up "
+                     "is the rate (2·nnz·N a second) on p ranks over that on one, so that it does not matter that "
+                     "entries a rank are only nearly constant."}[kind]
     mine = [facet for facet in found if facet.kind == kind]
     if not mine:
         return ""
-    how = ("Times are medians over repeats of the slowest rank; vertical lines span the fastest and the slowest repeat. "
-           "Bars show what the median repeat consists of, by means over ranks; above them stands its time.")
+    how = ("Times are medians over repeats of the slowest rank; vertical lines span the fastest and the slowest "
+           "repeat; bars show what the median repeat consists of, by means over ranks; above them stands its time.")
     return (tag("h2", f"{kind.capitalize()} scaling", id=kind) + tag("p", words + " " + how) + part_legend()
             + "\n".join(facet_section(facet) for facet in mine))
 
@@ -184,9 +197,9 @@ def prediction_section(rows):
     legend = "".join(tag("li", figures.Style(i).point() + kind) for i, kind in enumerate(("strong", "weak"))
                      if any(row["kind"] == kind for row in rows)) + tag("li", GUIDE_SWATCH + "1:1")
     return (tag("h2", "Prediction and measurement", id="prediction-section")
-            + tag("p", "Predicted: slowest rank's max(own columns, exchange) + halo columns + layout, by the cost model with "
-                  "memory and arithmetic rates measured on the host, and default constants for the link between ranks. "
-                  "Packing is not in it.")
+            + tag("p", "Predicted: slowest rank's max(own columns, exchange) + halo columns + layout, by the cost "
+                  "model with memory and arithmetic rates measured on the host, and default constants for the link "
+                  "between ranks. Packing is not in it.")
             + tag("p", escape(words)) + tag("ul", legend, class_="legend") + tag("div", plot, class_="one"))
 
 
@@ -194,8 +207,8 @@ def failure_section(rows):
     bad = [row for row in rows if row["status"] != "ok"]
     if not bad:
         return tag("h2", "Failures", id="failures") + tag("p", "None.")
-    lines = [[row["id"], str(row["ranks"]), row["status"], number(row["exit_code"]), number(row["signal"]), row["message"]]
-             for row in bad]
+    lines = [[row["id"], str(row["ranks"]), row["status"], number(row["exit_code"]), number(row["signal"]),
+              row["message"]] for row in bad]
     columns = [("case", False), ("p", True), ("what", False), ("exit code", True), ("signal", True), ("message", False)]
     return tag("h2", "Failures", id="failures") + table("Cases without a result", columns, lines)
 
@@ -235,7 +248,8 @@ def render(rows, title):
                 failure_section(rows), all_cases(rows), environment(rows)]
     links = [("strong", "Strong"), ("weak", "Weak"), ("prediction-section", "Prediction"), ("failures", "Failures"),
              ("cases", "All cases"), ("environment", "Environment")]
-    nav = "".join(tag("a", words, href=f"#{name}") for name, words in links if any(f'id="{name}"' in s for s in sections))
+    there = [(name, words) for name, words in links if any(f'id="{name}"' in section for section in sections)]
+    nav = " ".join(tag("a", words, href=f"#{name}") for name, words in there)
     body = "\n".join([tag("h1", escape(title)), summary(rows), tag("nav", nav), at_most_ranks(found), *sections,
                       tag("p", f"Made by jobs/scaling report, schema {SCHEMA}, {made}.", class_="lead")])
     return (f'<!DOCTYPE html>\n<html lang="en" xmlns="http://www.w3.org/1999/xhtml">\n<head>\n<meta charset="utf-8"/>\n'

@@ -75,7 +75,8 @@ def phase_fields():
         for how in ("mean", "max"):
             yield (f"{name}_{how}_seconds", "number", "s", f"{words}; {how} over ranks, median repeat",
                    report("phases", key, how))
-    yield ("communication_max_seconds", "number", "s", "from the start of packing until all rows had come; max over ranks",
+    yield ("communication_max_seconds", "number", "s",
+           "from the start of packing until all rows had come; max over ranks",
            report("phases", "communication", "max"))
     for key, words in (("read", "reading or generating the matrix"), ("partition", "cutting its rows"),
                        ("move", "rows to their ranks"), ("build", "choosing and building shards, exchange lists"),
@@ -134,7 +135,8 @@ FIELDS = [
      report("balance", "replicate_bytes")),
     ("memory_max_bytes", "integer", "B", "largest sum of the program's own arrays, rank with most",
      report("per_rank", "peak_bytes", "max")),
-    ("resident_max_bytes", "integer", "B", "largest resident set, rank with most", report("per_rank", "rss_bytes", "max")),
+    ("resident_max_bytes", "integer", "B", "largest resident set, rank with most",
+     report("per_rank", "rss_bytes", "max")),
     ("gpu_memory_max_bytes", "integer", "B", "shards and workspace on the GPU, rank with most",
      report("per_rank", "device_bytes", "max")),
     ("verified", "boolean", "", "C passed verification", report("verification", "passed")),
@@ -174,9 +176,12 @@ def schema():
     return {"schema": SCHEMA, "program": "jobs/scaling", "fields": fields}
 
 
+BASELINE_KEY = ("kind", "matrix", "columns", "precision", "backend", "threads", "seed", "options")
+
+
 def baseline_key(row):
     """Cases with the same key have the same baseline."""
-    return tuple(row[name] for name in ("kind", "matrix", "columns", "precision", "backend", "threads", "seed", "options"))
+    return tuple(row[name] for name in BASELINE_KEY)
 
 
 def add_speedups(rows):

@@ -2,6 +2,7 @@
 import ctypes
 import datetime
 import fcntl
+import itertools
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ from .study import SCHEMA, case_id, write_whole
 
 INTERRUPTED = 85  # exit code of a program, and of this one, that is to be run again
 GRACE_SECONDS = 10
+ROOT = str(pathlib.Path(__file__).resolve().parent.parent.parent)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 
@@ -122,8 +124,8 @@ def run_case(study, case):
         if code == 0 and found is None:
             result.update(status="failed", message="exit code 0, but no report")
         record = {"schema": SCHEMA, "id": name, "case": case, "outcome": result, "started": started,
-                  "wall_seconds": seconds, "command": shlex.join(clean(words, report)), "driver_host": socket.gethostname(),
-                  "slurm_job": os.environ.get("SLURM_JOB_ID"), "report": found}
+                  "wall_seconds": seconds, "command": shlex.join(clean(words, report)),
+                  "driver_host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID"), "report": found}
         write_whole(study.record_path(case), json.dumps(record, indent=1, ensure_ascii=False) + "\n")
         return record
     finally:
@@ -132,8 +134,9 @@ def run_case(study, case):
 
 
 def clean(words, report):
-    """The command as somebody else would type it."""
-    return ["report.json" if word == str(report) else word for word in words]
+    """The command as somebody else would type it in a clone of this repository."""
+    names = {str(report): "report.json"}
+    return [names.get(word, word[len(ROOT) + 1:] if word.startswith(ROOT + os.sep) else word) for word in words]
 
 
 def lock(study, ranks):
@@ -149,12 +152,11 @@ def lock(study, ranks):
     return file
 
 
-def forget_failed(study, only):
-    for case in study.cases:
-        path = study.record_path(case)
-        if case["ranks"] in only and path.exists():
-            if json.loads(path.read_text(encoding="utf-8"))["outcome"]["status"] != "ok":
-                path.unlink()
+def is_wanted(study, case, again):
+    """Has it no record, or one of a failure that is to be tried again?"""
+    if not study.is_done(case):
+        return True
+    return again and json.loads(study.record_path(case).read_text(encoding="utf-8"))["outcome"]["status"] != "ok"
 
 
 def clear_left_behind(study, ranks):
@@ -165,23 +167,22 @@ def clear_left_behind(study, ranks):
                 path.unlink(missing_ok=True)
 
 
-def run_ranks(study, ranks, progress):
-    """Runs the cases of so many ranks that are not done; how many are to be run again."""
+def run_ranks(study, ranks, again, progress):
+    """Runs the wanted cases of so many ranks; how many of them are still to be run."""
     held = lock(study, ranks)
     if held is None:
         print(f"p = {ranks}: another driver is running these cases", flush=True)
         return 0
-    again = 0
+    left = 0
     with held:
         clear_left_behind(study, ranks)
         for case in study.cases:
-            if case["ranks"] != ranks or study.is_done(case):
-                continue
-            progress(case)
-            record = run_case(study, case)
-            again += record is None
-            print("  " + describe(record), flush=True)
-    return again
+            if case["ranks"] == ranks and is_wanted(study, case, again):
+                progress(case)
+                record = run_case(study, case)
+                left += record is None
+                print("  " + describe(record), flush=True)
+    return left
 
 
 def describe(record):
@@ -204,14 +205,15 @@ def run(study, only_ranks, again):
     wanted = only_ranks or study.ranks()
     for number in SIGNALS:
         signal.signal(number, on_signal)
-    if again:
-        forget_failed(study, wanted)
-    todo = [case for case in study.cases if case["ranks"] in wanted and not study.is_done(case)]
-    print(f"{study.folder}: {len(todo)} of {len(study.cases)} cases to run", flush=True)
-    count = iter(range(1, len(todo) + 1))
+    total = sum(case["ranks"] in wanted and is_wanted(study, case, again) for case in study.cases)
+    print(f"{study.folder}: {total} of {len(study.cases)} cases to run", flush=True)
+    count = itertools.count(1)
+
+    def progress(case):
+        print(f"[{next(count)}/{total}] {case_id(case)}", flush=True)
+
     try:
-        left = sum(run_ranks(study, ranks, lambda case: print(f"[{next(count, '+')}/{len(todo)}] {case_id(case)}",
-                                                              flush=True)) for ranks in wanted)
+        left = sum(run_ranks(study, ranks, again, progress) for ranks in wanted)
     except Interrupted as name:
         print(f"{name}: stopped; the same command goes on from here", flush=True)
         return INTERRUPTED

@@ -139,12 +139,12 @@ def prepare(options, default_build):
     found.cases += [case for case in expand(options) if case_id(case) not in known]
     if not found.cases:
         raise Refused("there is nothing to run; give --strong MATRIX or --weak DESCRIPTION")
-    settings = {"build": str((options.build or default_build).resolve()), "launcher": None, "timeout": 900}
+    settings = {"build": os.path.abspath(options.build or default_build), "launcher": None, "timeout": 900}
     settings.update(found.settings)
     for name in ("build", "launcher", "timeout"):
         value = getattr(options, name)
         if value is not None:
-            settings[name] = str(value.resolve()) if name == "build" else value
+            settings[name] = os.path.abspath(value) if name == "build" else value
     found.settings = settings
     try:
         (settings["launcher"] or "").format(ranks=1, threads=1)

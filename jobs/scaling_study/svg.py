@@ -42,7 +42,8 @@ def marker(shape, x, y, color, hollow=False, size=4.5):
     if shape == "circle":
         return f'<circle cx="{number(x)}" cy="{number(y)}" r="{size}" {style}/>'
     corners = {"square": ((-1, -1), (1, -1), (1, 1), (-1, 1)), "triangle": ((0, -1.2), (1.15, 0.9), (-1.15, 0.9)),
-               "diamond": ((0, -1.35), (1.35, 0), (0, 1.35), (-1.35, 0)), "down": ((0, 1.2), (1.15, -0.9), (-1.15, -0.9)),
+               "diamond": ((0, -1.35), (1.35, 0), (0, 1.35), (-1.35, 0)),
+               "down": ((0, 1.2), (1.15, -0.9), (-1.15, -0.9)),
                "plus": ((-0.4, -1.3), (0.4, -1.3), (0.4, -0.4), (1.3, -0.4), (1.3, 0.4), (0.4, 0.4), (0.4, 1.3),
                         (-0.4, 1.3), (-0.4, 0.4), (-1.3, 0.4), (-1.3, -0.4), (-0.4, -0.4))}[shape]
     points = " ".join(f"{number(x + size * dx)},{number(y + size * dy)}" for dx, dy in corners)
@@ -118,7 +119,7 @@ def thinned(ticks, axis, least):
 
 
 class Plot:
-    """A frame with titled axes; marks are added to .body, which is cut off at the frame's edge only by its data."""
+    """A frame with titled axes; grid and marks gather in .body."""
 
     def __init__(self, name, title, description, x_label, y_label):
         self.name, self.title, self.description = name, title, description
@@ -153,8 +154,8 @@ class Plot:
             self.body.append(line(x1, y1, x2, y2, GUIDE, 1.4, "5 4"))
 
     def series(self, points, style, hollow=(), aside=0):
-        """points: (x, y, low, high) with low … high the range of repeats; hollow: those drawn hollow; aside: pixels to the
-        right, so that equal series stand beside each other."""
+        """points: (x, y, low, high) with low … high the range of repeats, open where the frame cuts it; hollow: those
+        drawn hollow; aside: pixels to the right, so that equal series stand beside each other."""
         path = " ".join(f"{number(self.x(x) + aside)},{number(self.y(y))}" for x, y, _, _ in points)
         dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
         self.body.append(f'<polyline points="{path}" fill="none" stroke="{style.color}" stroke-width="2"{dash}/>')
@@ -162,40 +163,43 @@ class Plot:
             at = self.x(x) + aside
             if low is not None and high > low:
                 top, bottom = (min(max(self.y(v), TOP), HEIGHT - BOTTOM) for v in (high, low))
-                self.body.append(f'<g opacity="0.65">{line(at, top, at, bottom, style.color, 1.1)}'
-                                 f"{line(at - 3, top, at + 3, top, style.color, 1.1)}"
-                                 f"{line(at - 3, bottom, at + 3, bottom, style.color, 1.1)}</g>")
+                ends = (end for end in (self.y(high), self.y(low)) if TOP <= end <= HEIGHT - BOTTOM)
+                self.body.append(f'<g opacity="0.65">{line(at, top, at, bottom, style.color, 1.1)}' + "".join(
+                    line(at - 3, end, at + 3, end, style.color, 1.1) for end in ends) + "</g>")
             self.body.append(marker(style.marker, at, self.y(y), style.color, i in hollow))
 
     def scatter(self, point, style, hollow):
         self.body.append(marker(style.marker, self.x(point[0]), self.y(point[1]), style.color, hollow, 4))
 
     def bar(self, place, width, segments, label="", above=""):
-        """A stack at a place of an axis of names: segments (value, colour, hatch); label under, above over it."""
+        """A stack at a place of an axis of names: segments (value, colour); label under, above over it."""
         left, right = self.x(place - width / 2), self.x(place + width / 2)
         base = 0.0
         for value, color in segments:
             if value > 0:
                 top, bottom = self.y(base + value), self.y(base)
-                self.body.append(f'<rect class="mark" x="{number(left)}" y="{number(top)}" width="{number(right - left)}" '
-                                 f'height="{number(bottom - top)}" fill="{color}" stroke="#ffffff" stroke-width="0.8"/>')
+                self.body.append(f'<rect class="mark" x="{number(left)}" y="{number(top)}" '
+                                 f'width="{number(right - left)}" height="{number(bottom - top)}" fill="{color}" '
+                                 'stroke="#ffffff" stroke-width="0.8"/>')
                 base += value
         middle = (left + right) / 2
         if label:
             self.body.append(text(middle, HEIGHT - BOTTOM + 12, label, size=10))
         if above:
             level = self.y(base) - 4
-            upright = right - left > 6 * len(above)
-            turn = "" if upright else f'transform="rotate(-60 {number(middle + 3)} {number(level)})"'
-            self.body.append(text(middle if upright else middle + 3, level, above, "middle" if upright else "start", 10, turn))
+            if right - left > 6 * len(above):
+                self.body.append(text(middle, level, above, size=10))
+            else:
+                turn = f'transform="rotate(-60 {number(middle + 3)} {number(level)})"'
+                self.body.append(text(middle + 3, level, above, "start", 10, turn))
 
     def render(self):
-        middle = (LEFT + WIDTH - RIGHT) / 2
-        upright = f'transform="rotate(-90 15 {number((TOP + HEIGHT - BOTTOM) / 2)})"'
-        return (f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{self.name}-t {self.name}-d">'
-                f'<title id="{self.name}-t">{escape(self.title)}</title>'
-                f'<desc id="{self.name}-d">{escape(self.description)}</desc>' + text(
-                    LEFT, 18, self.title, "start", 13, 'font-weight="600"')
-                + "".join(self.body)
-                + text(middle, HEIGHT - 7, self.x_label) + text(15, (TOP + HEIGHT - BOTTOM) / 2, self.y_label, extra=upright)
-                + "</svg>")
+        middle, height = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
+        title, description = f"{self.name}-t", f"{self.name}-d"
+        return "".join([
+            f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{title} {description}">',
+            f'<title id="{title}">{escape(self.title)}</title>',
+            f'<desc id="{description}">{escape(self.description)}</desc>',
+            text(LEFT, 18, self.title, "start", 13, 'font-weight="600"'), *self.body,
+            text(middle, HEIGHT - 7, self.x_label),
+            text(15, height, self.y_label, extra=f'transform="rotate(-90 15 {number(height)})"'), "</svg>"])
