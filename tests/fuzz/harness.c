@@ -37,7 +37,7 @@ static void remove_input(void) { unlink(input_path); }
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0); /* no daemon beside a process that runs alone … */
   setenv("OMPI_MCA_btl", "self", 0);                 /* … and no shared memory, which a crash would leave behind */
-  if (__lsan_disable) __lsan_disable(); /* what MPI leaks is not ours */
+  if (__lsan_disable) __lsan_disable();              /* what MPI leaks is not ours */
   MPI_Init(argc, argv);
   if (__lsan_enable) __lsan_enable();
   FUZZ_THAT(asparse_comm_create(&fuzz_comm, MPI_COMM_WORLD) == ASPARSE_OK);
