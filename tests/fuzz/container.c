@@ -71,7 +71,10 @@ static hid_t make_type(const char *word) {
   case 'i':
   case 'u': type = integer_type(kind == 'i', bytes, bits); break;
   case 'f':
-    type = bytes == 2 ? half_type() : H5Tcopy(bytes == 4 ? H5T_IEEE_F32LE : bytes == 8 ? H5T_IEEE_F64LE : H5T_NATIVE_LDOUBLE);
+    type = bytes == 2 ? half_type()
+                      : H5Tcopy(bytes == 4   ? H5T_IEEE_F32LE
+                                : bytes == 8 ? H5T_IEEE_F64LE
+                                             : H5T_NATIVE_LDOUBLE);
     break;
   case 'b': type = truth_type(); break;
   case 's':
@@ -155,7 +158,8 @@ static void add_option(hid_t creation, char *word, hid_t space, bool *compact) {
   else if (strcmp(word, "shuffle") == 0) H5Pset_shuffle(creation);
   else if (strcmp(word, "fletcher") == 0) H5Pset_fletcher32(creation);
   else if (strncmp(word, "lzf=", 4) == 0)
-    H5Pset_filter(creation, LZF_FILTER, H5Z_FLAG_OPTIONAL, 3, (unsigned[]){4, 0, (unsigned)strtoul(word + 4, NULL, 10)});
+    H5Pset_filter(creation, LZF_FILTER, H5Z_FLAG_OPTIONAL, 3,
+                  (unsigned[]){4, 0, (unsigned)strtoul(word + 4, NULL, 10)});
   else if (strcmp(word, "nbit") == 0) H5Pset_nbit(creation);
   else if (strncmp(word, "scale=", 6) == 0) H5Pset_scaleoffset(creation, H5Z_SO_INT, atoi(word + 6) % 64);
   else if (strcmp(word, "compact") == 0) *compact = true;
@@ -167,7 +171,8 @@ static void add_option(hid_t creation, char *word, hid_t space, bool *compact) {
 static bool small_enough(hid_t creation, hid_t space, hid_t type, bool has_values) {
   hsize_t extents[H5S_MAX_RANK] = {0};
   const bool chunked = H5Pget_layout(creation) == H5D_CHUNKED;
-  const int rank = chunked ? H5Pget_chunk(creation, H5S_MAX_RANK, extents) : H5Sget_simple_extent_dims(space, extents, NULL);
+  const int rank =
+      chunked ? H5Pget_chunk(creation, H5S_MAX_RANK, extents) : H5Sget_simple_extent_dims(space, extents, NULL);
   return !has_values || product(extents, rank) <= LARGEST_WRITTEN / H5Tget_size(type);
 }
 
@@ -240,8 +245,8 @@ static void add_text(hid_t file, char *cursor, bool fixed) {
 }
 
 /* In place of our LZF, which cannot encode: HDF5 creates no dataset with such a filter. Keeps the bytes. */
-static size_t keep(unsigned flags, size_t n_parameters, const unsigned parameters[], size_t n_bytes, size_t *buffer_size,
-                   void **buffer) {
+static size_t keep(unsigned flags, size_t n_parameters, const unsigned parameters[], size_t n_bytes,
+                   size_t *buffer_size, void **buffer) {
   (void)flags, (void)n_parameters, (void)parameters, (void)buffer_size, (void)buffer;
   return n_bytes;
 }

@@ -9,8 +9,8 @@
  * TYPE: i, u or f and its bytes ("i4", "f2"; ">f8" is big-endian, "i4:20" has 20 significant bits), b (truth values),
  * s (text), c (compound), v (of variable length), r (reference). EXTENTS: "3", "2x3", "-" (one without extents).
  * OPTION: chunk=3 or chunk=2x3, gzip, shuffle, fletcher, lzf=24 (bytes of a chunk), nbit, scale=2, compact, external,
- * virtual; raw=01ff: bytes of the first chunk, packed. Lines that HDF5 does not take are passed over: whatever the text,
- * the file is one that HDF5 has written. */
+ * virtual; raw=01ff: bytes of the first chunk, packed. Lines that HDF5 does not take are passed over: whatever the
+ * text, the file is one that HDF5 has written. */
 #ifndef ASPARSE_FUZZ_CONTAINER_H
 #define ASPARSE_FUZZ_CONTAINER_H
 

@@ -131,7 +131,8 @@ def compressed(group, names, matrix, **options):
 
 
 def binsparse(file, format, names, arrays, **more):
-    descriptor = {"version": "0.1", "format": format, "shape": MATRIX.shape, "number_of_stored_values": MATRIX.nnz, **more}
+    descriptor = {"version": "0.1", "format": format, "shape": MATRIX.shape, "number_of_stored_values": MATRIX.nnz,
+                  **more}
     file.attrs["binsparse"] = json.dumps({"binsparse": descriptor})
     for name, array in zip(names, arrays):
         file.create_dataset(name, data=array)
@@ -233,8 +234,8 @@ def write_tenx(file):
     group.create_group("features")
 
 
-WRITERS = (write_csr, write_csc_iso, write_coo, write_coo_iso, write_octave, write_dcsr, write_dense, write_vector, write_datasets, write_anndata,
-           write_bare, write_h5sparse, write_matlab, write_cooler, write_biom, write_tenx)
+WRITERS = (write_csr, write_csc_iso, write_coo, write_coo_iso, write_dcsr, write_dense, write_vector, write_datasets,
+           write_anndata, write_bare, write_h5sparse, write_matlab, write_octave, write_cooler, write_biom, write_tenx)
 
 
 def images():

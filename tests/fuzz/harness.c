@@ -17,8 +17,9 @@ void __lsan_enable(void) __attribute__((weak));
 const char *__lsan_default_suppressions(void);
 const char *__asan_default_options(void);
 
-/* What a file may ask for: little enough to be quick, and for libFuzzer's limit to tell what is not budgeted. */
-enum { BUDGET_BYTES = 32 << 20 };
+/* What a file may ask for at a time, little enough to be quick; what is taken altogether, several arrays, stays below a
+ * multiple of it, unless something is not budgeted. */
+enum { BUDGET_BYTES = 32 << 20, MOST_BYTES = 6 * BUDGET_BYTES };
 
 asparse_comm *fuzz_comm;
 int64_t fuzz_n_accepted;
@@ -36,7 +37,7 @@ static void remove_input(void) { unlink(input_path); }
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0); /* no daemon beside a process that runs alone … */
   setenv("OMPI_MCA_btl", "self", 0);                 /* … and no shared memory, which a crash would leave behind */
-  if (__lsan_disable) __lsan_disable(); /* what MPI leaks is not ours */
+  if (__lsan_disable) __lsan_disable();              /* what MPI leaks is not ours */
   MPI_Init(argc, argv);
   if (__lsan_enable) __lsan_enable();
   FUZZ_THAT(asparse_comm_create(&fuzz_comm, MPI_COMM_WORLD) == ASPARSE_OK);
@@ -77,9 +78,11 @@ static int free_descriptor(void) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const int descriptor = free_descriptor();
   const int64_t blocks = asparse_memory_live_blocks();
+  asparse_memory_reset_peak();
   fuzz_one(data, size);
   asparse_error_clear();
   FUZZ_THAT(asparse_memory_live_blocks() == blocks);
+  FUZZ_THAT(asparse_memory_peak_bytes() <= MOST_BYTES);
   FUZZ_THAT(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == 0);
   FUZZ_THAT(free_descriptor() == descriptor);
   return 0;

@@ -5,7 +5,8 @@
 #include "io/io.h"
 
 /* Entry (i, j) has a place among the values, which a sanitizer knows. */
-static double use_entry(asparse_dtype dtype, const void *values, int64_t place, int64_t i, int64_t j, int32_t m, int32_t k) {
+static double use_entry(asparse_dtype dtype, const void *values, int64_t place, int64_t i, int64_t j, int32_t m,
+                        int32_t k) {
   FUZZ_THAT(i >= 0 && i < m && j >= 0 && j < k);
   return asparse_load(dtype, values, place);
 }
@@ -41,8 +42,8 @@ static double use_bcsr(const asparse_bcsr *a) {
     for (int64_t b = a->block_row_ptr[i]; b < a->block_row_ptr[i + 1]; b++) {
       for (int32_t at = 0; at < r * r; at++) {
         if (a->entry_mask[b * r + at / r] >> at % r & 1)
-          sum += use_entry(a->dtype, a->blocks, b * r * r + at, i * r + at / r, (int64_t)a->block_col_idx[b] * r + at % r,
-                           a->m, a->k);
+          sum += use_entry(a->dtype, a->blocks, b * r * r + at, i * r + at / r,
+                           (int64_t)a->block_col_idx[b] * r + at % r, a->m, a->k);
       }
     }
   }

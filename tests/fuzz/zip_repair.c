@@ -13,7 +13,8 @@ static uint32_t load(const uint8_t *p, int bytes) {
 
 static uint32_t checksum_deflated(const uint8_t *packed, size_t size) {
   uint8_t buffer[BUFFER_BYTES];
-  z_stream z = {.next_in = (uint8_t *)packed, .avail_in = (unsigned)size, .next_out = buffer, .avail_out = sizeof buffer};
+  z_stream z = {
+      .next_in = (uint8_t *)packed, .avail_in = (unsigned)size, .next_out = buffer, .avail_out = sizeof buffer};
   if (inflateInit2(&z, -MAX_WBITS) != Z_OK) return 0;
   inflate(&z, Z_FINISH);
   inflateEnd(&z);
@@ -27,7 +28,8 @@ static void repair_entry(uint8_t *data, size_t size, uint8_t *p) {
   const size_t begin = header + LOCAL_BYTES + load(data + header + 26, 2) + load(data + header + 28, 2);
   if (begin > size || packed > size - begin) return;
   const bool deflated = load(p + 10, 2) != 0;
-  const uint32_t crc = deflated ? checksum_deflated(data + begin, packed) : (uint32_t)crc32(0, data + begin, (unsigned)packed);
+  const uint32_t crc =
+      deflated ? checksum_deflated(data + begin, packed) : (uint32_t)crc32(0, data + begin, (unsigned)packed);
   for (int i = 0; i < 4; i++) p[16 + i] = (uint8_t)(crc >> 8 * i);
 }
 
