@@ -259,6 +259,16 @@ def check_links(checks, folder):
     rows = [times[how]["rows", 4, 1]["predicted_seconds"] for how in ("1e13", "nvlink", "shared", "1e6", "1e6,1")]
     checks.that(rows == sorted(rows) and rows[0] < 1e-3 < rows[3] and rows[4] > 3, f"times of rows: {rows}")
     checks.that(times["1e6"]["columns", 1, 4]["chosen"], f"{times['1e6']}")
+    machine = ["--node", 2, "--link", "1e13", "--network", "1e6"]
+    result = run("asparse_info", path, "--json", "-", "--ranks", "2,4", "--device", *machine)
+    if checks.that(result.returncode == OK, said(result)):
+        rates = [table["link_bytes_per_second"] for table in json.loads(result.stdout)["exchange"]]
+        checks.that(rates == [1e13, 1e6], f"links within a node of 2 and beyond: {rates}")
+    result = run("asparse_info", path, "--ranks", "1,2,4", *machine)
+    checks.that(result.returncode == OK and "beyond 2 ranks the time falls by less than 5 %" in result.stdout,
+                said(result))
+    result = run("asparse_info", path, "--network", "fast")
+    checks.that(result.returncode == USAGE and "--network takes" in result.stderr, said(result))
     result = run("asparse_info", path, "--json", "-", "--ranks", "4", "--placement", "planner", "--link", "1e6")
     if checks.that(result.returncode == OK, said(result)):
         way = ways(json.loads(result.stdout)["exchange"][0])["columns", 1, 4]

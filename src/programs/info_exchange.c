@@ -86,12 +86,15 @@ static const exchange_counts *find_counts(const info_exchange *x, asparse_partit
   return NULL;
 }
 
+/* One link for all of a rank's traffic: the node's where one node holds all ranks, else the network's. */
 static asparse_link link_of(const info_options *o, const asparse_mode_compute *compute, int ranks) {
-  if (o->link.bytes_per_second > 0) return o->link;
-  if (o->device) return asparse_link_default(ranks <= GPUS_OF_A_NODE ? ASPARSE_LINK_NVLINK : ASPARSE_LINK_INFINIBAND);
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  return asparse_link_default((long)ranks * compute->rates->threads <= cores ? ASPARSE_LINK_SHARED_MEMORY
-                                                                             : ASPARSE_LINK_INFINIBAND);
+  const long fitting = o->device ? GPUS_OF_A_NODE : cores / compute->rates->threads;
+  const bool one_node = ranks <= (o->node_ranks > 0 ? o->node_ranks : fitting > 1 ? fitting : 1);
+  if (!one_node && o->network.bytes_per_second > 0) return o->network;
+  if (o->link.bytes_per_second > 0) return o->link;
+  if (!one_node) return asparse_link_default(ASPARSE_LINK_INFINIBAND);
+  return asparse_link_default(o->device ? ASPARSE_LINK_NVLINK : ASPARSE_LINK_SHARED_MEMORY);
 }
 
 static void add_way(const info_exchange *x, exchange_table *t, asparse_exchange_mode mode, int parts) {

@@ -20,9 +20,11 @@ static const char help[] =
     "  --ranks LIST      what these numbers of ranks would exchange, in every way (default 2,4,8)\n"
     "  --partition HOW   contiguous (default) or metis: METIS beside contiguous, for square matrices\n"
     "  --device          predict times of H200 GPUs instead of this host\n"
-    "  --link LINK       what joins a rank to the others: shared, nvlink, infiniband, or BYTES_PER_S[,SECONDS] in one\n"
-    "                    direction and for a message (default: within a node shared memory, or NVLink between 8 GPUs;\n"
-    "                    InfiniBand beyond)\n"
+    "  --link LINK       what joins a rank to the others of its node: shared, nvlink, infiniband, or\n"
+    "                    BYTES_PER_S[,SECONDS] in one direction and for a message (default: shared memory, or NVLink\n"
+    "                    between GPUs)\n"
+    "  --network LINK    the same beyond a node (default: --link where given, else infiniband)\n"
+    "  --node RANKS      ranks of a node (default: 8 GPUs, or as many as have cores for their threads)\n"
     "  --placement HOW   rows (default): B and C are row slices, and ways that multiply blocks of columns bring them\n"
     "                    there and back; planner: they already lie where they are multiplied\n"
     "  --spy FILE.png    a picture of where the entries are\n"
@@ -61,7 +63,7 @@ static asparse_status parse_ranks(const char *list, info_options *o) {
 }
 
 /* "shared", or "2.5e10", or "2.5e10,1e-6" */
-static asparse_status parse_link(const char *text, asparse_link *link) {
+static asparse_status parse_link(const char *option, const char *text, asparse_link *link) {
   static const option_choice kinds[] = {{"shared", ASPARSE_LINK_SHARED_MEMORY},
                                         {"nvlink", ASPARSE_LINK_NVLINK},
                                         {"infiniband", ASPARSE_LINK_INFINIBAND},
@@ -82,8 +84,7 @@ static asparse_status parse_link(const char *text, asparse_link *link) {
   if (right && *end == '\0') return ASPARSE_OK;
   return ASPARSE_FAIL(
       ASPARSE_ERR_USAGE,
-      "--link takes shared, nvlink, infiniband, or bytes a second and, after a comma, seconds a message, "
-      "not '%s'",
+      "%s takes shared, nvlink, infiniband, or bytes a second and, after a comma, seconds a message, not '%s'", option,
       text);
 }
 
@@ -102,7 +103,12 @@ static asparse_status parse_value(int option, const char *text, info_options *o)
     PASS(option_choose("--partition", text, option_partitions, &choice));
     o->metis = choice == ASPARSE_PARTITION_METIS;
     return ASPARSE_OK;
-  case 'l': return parse_link(text, &o->link);
+  case 'l': return parse_link("--link", text, &o->link);
+  case 'n': return parse_link("--network", text, &o->network);
+  case 'N':
+    PASS(option_integer("--node", text, 1, INFO_MOST_PARTS, &number));
+    o->node_ranks = (int)number;
+    return ASPARSE_OK;
   case 'L':
     PASS(option_choose("--placement", text, placements, &choice));
     o->row_operands = choice == 0;
@@ -137,6 +143,8 @@ asparse_status info_options_parse(int argc, char **argv, info_options *o) {
                                         {"json", required_argument, NULL, JSON},
                                         {"device", no_argument, NULL, DEVICE},
                                         {"link", required_argument, NULL, 'l'},
+                                        {"network", required_argument, NULL, 'n'},
+                                        {"node", required_argument, NULL, 'N'},
                                         {"placement", required_argument, NULL, 'L'},
                                         {"generate", required_argument, NULL, GENERATE},
                                         {"seed", required_argument, NULL, 's'},

@@ -17,11 +17,12 @@ typedef struct info_options {
   asparse_dtype precision;
   bool own_precision; /* the matrix's own */
   int ranks[INFO_MOST_RANKS], n_ranks;
-  bool metis;        /* METIS beside contiguous */
-  bool device;       /* times of H200 GPUs instead of this host */
-  asparse_link link; /* bytes_per_second 0: by default */
-  bool row_operands; /* the caller's B and C are row slices, whatever the exchange */
-  int threads;       /* 0: a fair share of the cores */
+  bool metis;                 /* METIS beside contiguous */
+  bool device;                /* times of H200 GPUs instead of this host */
+  asparse_link link, network; /* within a node and beyond; bytes_per_second 0: by default */
+  int node_ranks;             /* of a node; 0: by default */
+  bool row_operands;          /* the caller's B and C are row slices, whatever the exchange */
+  int threads;                /* 0: a fair share of the cores */
   const char *json, *spy;
   bool help, version;
 } info_options;

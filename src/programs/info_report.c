@@ -147,14 +147,42 @@ static void print_way(const info_record *r, const exchange_table *t, int i) {
   const asparse_mode_candidate *c = &t->candidates[i];
   const exchange_way *way = &t->ways[i];
   char name[48];
-  snprintf(name, sizeof name, c->mode == ASPARSE_EXCHANGE_GRID ? "%s %d × %d" : "%s", option_name(option_exchanges, (int)c->mode),
-           c->volumes->parts, c->pn);
+  snprintf(name, sizeof name, c->mode == ASPARSE_EXCHANGE_GRID ? "%s %d × %d" : "%s",
+           option_name(option_exchanges, (int)c->mode), c->volumes->parts, c->pn);
   /* × is one column wide and two bytes long. */
   printf("    %c %-*s %12.3f %12.3f %10.2f %% %9" PRId64 " %12.3f %12.3f%s\n", i == t->best ? '*' : ' ',
          c->mode == ASPARSE_EXCHANGE_GRID ? 17 : 16, name, 1e-6 * (double)way->largest.bytes_received,
          1e-6 * (double)way->total.bytes_received, 100 * info_fraction_of_all_gather(r, t, way), way->largest.messages,
          r->options->row_operands ? 1e-6 * (double)way->largest.layout_bytes : 0, 1e3 * c->predicted_seconds,
          way->exact ? "" : "  at most: too many entries to count covers");
+}
+
+/* What most of a way's time goes to. */
+static const char *limit_of(const asparse_mode_candidate *c) {
+  if (c->compute_seconds >= c->exchange_seconds && c->compute_seconds >= c->layout_seconds) return "multiplying";
+  return c->exchange_seconds >= c->layout_seconds ? "exchange" : "change of layout";
+}
+
+/* How far more ranks help, each number with its best way. */
+static void print_scaling(const info_record *r) {
+  const exchange_table *last = NULL;
+  const double one = r->chosen.predicted_seconds;
+  printf("\n  scaling, predicted, the best way of each (one rank: %.3f ms)\n", 1e3 * one);
+  printf("      ranks  exchange                  ms  speed-up  efficiency  limited by\n");
+  for (int i = 0; i < r->exchange.n_tables; i++) {
+    const exchange_table *t = &r->exchange.tables[i];
+    const asparse_mode_candidate *c = &t->candidates[t->best];
+    char name[48];
+    snprintf(name, sizeof name, c->mode == ASPARSE_EXCHANGE_GRID ? "%s %d × %d" : "%s",
+             option_name(option_exchanges, (int)c->mode), c->volumes->parts, c->pn);
+    if (t->counts->method != ASPARSE_PARTITION_CONTIGUOUS) continue;
+    printf("    %7d  %-18s %9.3f  %8.2f  %8.0f %%  %s\n", t->ranks, name, 1e3 * c->predicted_seconds,
+           one / c->predicted_seconds, 100 * one / c->predicted_seconds / t->ranks, limit_of(c));
+    if (!last || c->predicted_seconds < 0.95 * last->candidates[last->best].predicted_seconds) last = t;
+  }
+  if (last && last->ranks < r->exchange.tables[r->exchange.n_tables - 1].ranks)
+    printf("    beyond %d ranks the time falls by less than 5 %%: %s takes most of it\n", last->ranks,
+           limit_of(&last->candidates[last->best]));
 }
 
 static void print_exchange(const info_record *r) {
@@ -175,6 +203,7 @@ static void print_exchange(const info_record *r) {
       if (is_shown(t, w)) print_way(r, t, w);
     }
   }
+  if (r->exchange.n_tables > 1) print_scaling(r);
   if (r->exchange.metis_skipped[0]) printf("\n  without metis: %s\n", r->exchange.metis_skipped);
 }
 
