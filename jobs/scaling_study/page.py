@@ -24,7 +24,8 @@ p, ul { margin: 6px 0 10px; } .lead { color: #46505c; } nav a { margin-right: 14
 th, td { padding: 3px 8px; border-bottom: 1px solid #e3e6ea; text-align: left; vertical-align: top; }
 thead th { border-bottom: 2px solid #9aa3ae; white-space: nowrap; } td.n, th.n { text-align: right;
   font-variant-numeric: tabular-nums; white-space: nowrap; }
-td:first-child { white-space: nowrap; } caption { text-align: left; color: #46505c; font-size: 13px; padding-bottom: 4px; }
+td { white-space: nowrap; } td:last-child { white-space: normal; min-width: 5em; }
+caption { text-align: left; color: #46505c; font-size: 13px; padding-bottom: 4px; }
 code { font: 12.5px/1.4 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 summary { cursor: pointer; color: #0b5394; margin: 4px 0; }
 @media print { details > *:not(summary) { display: block; } .figures { break-inside: avoid; } }
