@@ -237,6 +237,6 @@ def error_words(counted, left_out):
         return "No case had a core for each thread." + aside
     worst = max(counted, key=factor_off)
     return (f"Over {len(counted)} case{'s' if len(counted) > 1 else ''} the prediction is off by a factor of "
-            f"{statistics.median(map(factor_off, counted)):.2f} in the median and {factor_off(worst):.3g} at most "
+            f"{statistics.median(map(factor_off, counted)):.3g} in the median and {factor_off(worst):.3g} at most "
             f"({worst['id']}: {seconds_text(worst['predicted_seconds'])} predicted, "
             f"{seconds_text(worst['median_seconds'])} measured).{aside}")

@@ -15,7 +15,7 @@ h1 { font-size: 27px; margin: 8px 0 4px; } h2 { font-size: 20px; margin: 40px 0 
   padding-bottom: 4px; } h3 { font-size: 16px; margin: 30px 0 6px; }
 p, ul { margin: 6px 0 10px; } .lead { color: #46505c; } nav a { margin-right: 14px; } a { color: #0b5394; }
 .note { background: #fff6e0; border-left: 4px solid #b07d00; padding: 8px 12px; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(430px, 1fr)); gap: 10px 18px; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(430px, 100%), 1fr)); gap: 10px 18px; }
 .plot { width: 100%; height: auto; font-family: inherit; } .one { max-width: 560px; }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 20px; font-size: 13.5px; margin: 4px 0; padding: 0;
   list-style: none; }
@@ -24,7 +24,8 @@ p, ul { margin: 6px 0 10px; } .lead { color: #46505c; } nav a { margin-right: 14
 th, td { padding: 3px 8px; border-bottom: 1px solid #e3e6ea; text-align: left; vertical-align: top; }
 thead th { border-bottom: 2px solid #9aa3ae; white-space: nowrap; } td.n, th.n { text-align: right;
   font-variant-numeric: tabular-nums; white-space: nowrap; }
-td:first-child { white-space: nowrap; } caption { text-align: left; color: #46505c; font-size: 13px; padding-bottom: 4px; }
+td { white-space: nowrap; } td:last-child { white-space: normal; min-width: 5em; }
+caption { text-align: left; color: #46505c; font-size: 13px; padding-bottom: 4px; }
 code { font: 12.5px/1.4 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 summary { cursor: pointer; color: #0b5394; margin: 4px 0; }
 @media print { details > *:not(summary) { display: block; } .figures { break-inside: avoid; } }
