@@ -306,16 +306,6 @@ def bad_files(outside):
         data = f["X/data"]
         data.id.write_direct_chunk((0,), bytes([0xff] * 40))
     yield "damaged LZF chunk", damaged_lzf, "/X", DATA_ERROR, "X/data"
-
-    def short_lzf(f):
-        ann(f)
-        del f["X/data"]
-        plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-        plist.set_chunk((a.nnz,))
-        plist.set_filter(32000, 0, (4, 0, 16))  # the chunk would be unpacked to 16 bytes
-        data = h5py.h5d.create(f["X"].id, b"data", h5py.h5t.NATIVE_DOUBLE, h5py.h5s.create_simple((a.nnz,)), plist)
-        data.write_direct_chunk((0,), bytes([15]) + bytes(16))
-    yield "LZF chunk that is too short", short_lzf, "/X", DATA_ERROR, "unpacks 16 bytes"
     yield "external link on the way", lambda f: f.__setitem__("layers", h5py.ExternalLink(str(outside), "/layers")), \
         "/layers/counts", DATA_ERROR, "another file"
     yield "external link to indices", changed(ann, replaced("X/indices", h5py.ExternalLink(str(outside), "/X/indices"))), \
