@@ -192,7 +192,7 @@ static bool small_enough(hid_t creation, hid_t space, hid_t type, bool has_value
 
 static void add_array(hid_t file, char *cursor) {
   value_list values = {.n = 0};
-  hsize_t extents[H5S_MAX_RANK];
+  hsize_t extents[H5S_MAX_RANK], unlimited[H5S_MAX_RANK]; /* chunks may be larger than the dataset */
   bool compact = false;
   const char *path = next_word(&cursor), *raw = "";
   hid_t type = make_type(next_word(&cursor));
@@ -200,6 +200,7 @@ static void add_array(hid_t file, char *cursor) {
   hid_t space = rank > 0 ? H5Screate_simple(rank, extents, NULL) : H5Screate(H5S_SCALAR);
   hid_t creation = H5Pcreate(H5P_DATASET_CREATE), links = H5Pcreate(H5P_LINK_CREATE);
   H5Pset_create_intermediate_group(links, 1);
+  for (int i = 0; i < H5S_MAX_RANK; i++) unlimited[i] = H5S_UNLIMITED;
   for (char *word = next_word(&cursor); *word; word = next_word(&cursor)) {
     if (strcmp(word, "=") == 0) parse_values(cursor, &values);
     if (strcmp(word, "=") == 0) break;
@@ -207,6 +208,7 @@ static void add_array(hid_t file, char *cursor) {
     else add_option(creation, word, space, &compact);
   }
   if (compact) H5Pset_layout(creation, H5D_COMPACT);
+  if (rank > 0 && H5Pget_layout(creation) == H5D_CHUNKED) H5Sset_extent_simple(space, rank, extents, unlimited);
   if (type >= 0 && space >= 0 && small_enough(creation, space, type, values.n > 0 || compact)) {
     hid_t dataset = H5Dcreate2(file, path, type, space, links, creation, H5P_DEFAULT);
     if (dataset >= 0 && H5Pget_external_count(creation) == 0) write_values(dataset, space, type, &values);
