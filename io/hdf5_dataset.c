@@ -89,7 +89,7 @@ static asparse_status inspect_storage(hid_t id, asparse_dataset *dataset) {
            dataset->path);
   dataset->chunk_bytes = count_chunk_bytes(creation, H5Tget_size(type));
   TRY(inspect_filters(creation, dataset->chunk_bytes, dataset->path));
-  TRY(asparse_budget_allows(dataset->label, dataset->chunk_bytes, "a chunk"));
+  TRY(asparse_budget_allows(dataset->path, dataset->chunk_bytes, "a chunk"));
 cleanup:
   CLOSE_HDF5(H5Tclose, type);
   CLOSE_HDF5(H5Pclose, creation);
