@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "asparse_config.h"
+#include "io/budget.h"
 #if ASPARSE_HAVE_XZ
 #include <lzma.h>
 #endif
@@ -50,9 +51,14 @@ static void gzip_end(void *state) {
 /* ---- xz ------------------------------------------------------------------------------------ */
 
 #if ASPARSE_HAVE_XZ
+/* A stream says how much memory it takes, which may be any amount. */
+static bool xz_start(lzma_stream *z) {
+  return lzma_stream_decoder(z, (uint64_t)asparse_budget_available(), 0) == LZMA_OK;
+}
+
 static void *xz_begin(void) {
   lzma_stream *z = calloc(1, sizeof *z);
-  if (z && lzma_stream_decoder(z, UINT64_MAX, 0) == LZMA_OK) return z;
+  if (z && xz_start(z)) return z;
   free(z);
   return NULL;
 }
@@ -80,9 +86,8 @@ static asparse_codec_result xz_step(void *state, asparse_codec_buffers *b) {
   b->out = z->next_out;
   b->n_out = z->avail_out;
   if (code == LZMA_OK || code == LZMA_BUF_ERROR) return ASPARSE_CODEC_MORE;
-  if (code == LZMA_MEM_ERROR) return ASPARSE_CODEC_NO_MEMORY;
-  if (code == LZMA_STREAM_END)
-    return lzma_stream_decoder(z, UINT64_MAX, 0) == LZMA_OK ? ASPARSE_CODEC_ENDED : ASPARSE_CODEC_NO_MEMORY;
+  if (code == LZMA_MEM_ERROR || code == LZMA_MEMLIMIT_ERROR) return ASPARSE_CODEC_NO_MEMORY;
+  if (code == LZMA_STREAM_END) return xz_start(z) ? ASPARSE_CODEC_ENDED : ASPARSE_CODEC_NO_MEMORY;
   b->error = xz_reason(code);
   return ASPARSE_CODEC_DAMAGED;
 }

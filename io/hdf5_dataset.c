@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "io/budget.h"
+#include "io/hdf5_lzf.h"
 #include "io/hdf5_read.h"
 
 enum {
@@ -46,13 +47,26 @@ cleanup:
   return status;
 }
 
-static asparse_status inspect_filters(hid_t creation, const char *path) {
+/* Bytes of an unpacked chunk in the file, 0 where there are no chunks. HDF5 keeps them below 2^32. */
+static int64_t count_chunk_bytes(hid_t creation, size_t element_bytes) {
+  hsize_t chunk[H5S_MAX_RANK];
+  int64_t bytes = (int64_t)element_bytes;
+  if (H5Pget_layout(creation) != H5D_CHUNKED) return 0;
+  int rank = H5Pget_chunk(creation, H5S_MAX_RANK, chunk);
+  for (int i = 0; i < rank; i++) {
+    if (chunk[i] > INT64_MAX || __builtin_mul_overflow(bytes, (int64_t)chunk[i], &bytes)) return INT64_MAX;
+  }
+  return bytes;
+}
+
+/* HDF5 trusts that a filter gives a whole chunk: LZF gives as many bytes as its parameter says. */
+static asparse_status inspect_filters(hid_t creation, int64_t chunk_bytes, const char *path) {
   int n_filters = H5Pget_nfilters(creation);
   for (int i = 0; i < n_filters; i++) {
-    unsigned flags = 0, config = 0;
-    size_t n_values = 0;
+    unsigned flags = 0, config = 0, values[ASPARSE_LZF_CHUNK_BYTES + 1] = {0};
+    size_t n_values = ASPARSE_LZF_CHUNK_BYTES + 1;
     char name[64] = "";
-    H5Z_filter_t filter = H5Pget_filter2(creation, (unsigned)i, &flags, &n_values, NULL, sizeof name, name, &config);
+    H5Z_filter_t filter = H5Pget_filter2(creation, (unsigned)i, &flags, &n_values, values, sizeof name, name, &config);
     if (filter >= 0 && H5Zfilter_avail(filter) <= 0) {
       H5Eclear2(H5E_DEFAULT);
       return ASPARSE_FAIL(
@@ -61,28 +75,26 @@ static asparse_status inspect_filters(hid_t creation, const char *path) {
           "rewrite the file with h5repack -f GZIP=1",
           path, (int)filter, name[0] ? name : "unnamed");
     }
+    if (filter == ASPARSE_LZF_FILTER && values[ASPARSE_LZF_CHUNK_BYTES] < chunk_bytes)
+      return ASPARSE_FAIL(ASPARSE_ERR_DATA, "dataset %s: its LZF filter unpacks %u bytes, but its chunks have %lld",
+                          path, values[ASPARSE_LZF_CHUNK_BYTES], (long long)chunk_bytes);
   }
   return ASPARSE_OK;
 }
 
 static asparse_status inspect_storage(hid_t id, asparse_dataset *dataset) {
   asparse_status status = ASPARSE_OK;
-  hid_t creation = -1;
+  hid_t creation = -1, type = -1;
   TRY_HDF5(ASPARSE_ERR_DATA, creation = H5Dget_create_plist(id));
-  H5D_layout_t layout = H5Pget_layout(creation);
-  TRY_THAT(layout != H5D_VIRTUAL && H5Pget_external_count(creation) == 0, ASPARSE_ERR_DATA,
+  TRY_HDF5(ASPARSE_ERR_DATA, type = H5Dget_type(id));
+  TRY_THAT(H5Pget_layout(creation) != H5D_VIRTUAL && H5Pget_external_count(creation) == 0, ASPARSE_ERR_DATA,
            "dataset %s keeps its contents in other files, which is not followed; copy it into one file with h5repack",
            dataset->path);
-  TRY(inspect_filters(creation, dataset->path));
-  dataset->chunk_bytes = 0;
-  if (layout == H5D_CHUNKED) {
-    hsize_t chunk[2] = {1, 1};
-    H5Pget_chunk(creation, 2, chunk);
-    /* HDF5 keeps chunks below 2^32 bytes. */
-    dataset->chunk_bytes = (int64_t)(chunk[0] * chunk[1] * asparse_element_size(dataset->element));
-    TRY(asparse_budget_allows(dataset->label, dataset->chunk_bytes, "a chunk"));
-  }
+  dataset->chunk_bytes = count_chunk_bytes(creation, H5Tget_size(type));
+  TRY(inspect_filters(creation, dataset->chunk_bytes, dataset->path));
+  TRY(asparse_budget_allows(dataset->path, dataset->chunk_bytes, "a chunk"));
 cleanup:
+  CLOSE_HDF5(H5Tclose, type);
   CLOSE_HDF5(H5Pclose, creation);
   return status;
 }

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LZF_FILTER = 32000, SIZE_PARAMETER = 2, LITERALS = 32, LONGEST_MATCH = 264 };
+enum { LITERALS = 32, LONGEST_MATCH = 264 };
 
 /* A control byte below 32 is followed by that many literals, plus one; otherwise its high three bits are the length of
  * a match minus 2 (7: the next byte is added) and its low five, with the next byte, the distance minus 1.
@@ -33,10 +33,10 @@ static bool decode(const uint8_t *in, size_t n_in, uint8_t *out, size_t size) {
   return o == size;
 }
 
-/* The third parameter is the size of a chunk; 0 means failure. */
+/* 0 means failure. */
 static size_t filter(unsigned flags, size_t n_parameters, const unsigned parameters[], size_t n_bytes,
                      size_t *buffer_size, void **buffer) {
-  size_t size = n_parameters > SIZE_PARAMETER ? parameters[SIZE_PARAMETER] : 0;
+  size_t size = n_parameters > ASPARSE_LZF_CHUNK_BYTES ? parameters[ASPARSE_LZF_CHUNK_BYTES] : 0;
   if (!(flags & H5Z_FLAG_REVERSE) || size == 0 || size / LONGEST_MATCH > n_bytes) return 0;
   uint8_t *out = H5allocate_memory(size, false);
   if (!out) return 0;
@@ -51,7 +51,7 @@ static size_t filter(unsigned flags, size_t n_parameters, const unsigned paramet
 }
 
 void asparse_hdf5_lzf_register(void) {
-  static const H5Z_class2_t lzf = {H5Z_CLASS_T_VERS, LZF_FILTER, 0, 1, "lzf", NULL, NULL, filter};
-  if (H5Zfilter_avail(LZF_FILTER) <= 0) H5Zregister(&lzf);
+  static const H5Z_class2_t lzf = {H5Z_CLASS_T_VERS, ASPARSE_LZF_FILTER, 0, 1, "lzf", NULL, NULL, filter};
+  if (H5Zfilter_avail(ASPARSE_LZF_FILTER) <= 0) H5Zregister(&lzf);
   H5Eclear2(H5E_DEFAULT);
 }

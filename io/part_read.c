@@ -240,9 +240,9 @@ static asparse_status create_map(part_reader *r, const char *name, int64_t count
   asparse_status status = ASPARSE_OK;
   int64_t extent = 0;
   TRY(extent_of(r, name, 8, &extent));
-  if (extent < 0) goto cleanup;
-  TRY(asparse_budget_check(&r->self, count, 8, name));
-  ALLOC(*map, count);
+  TRY_THAT(extent < 0 || extent == count, ASPARSE_ERR_DATA, "dataset %s/%s has %lld elements, expected %lld", r->group,
+           name, (long long)extent, (long long)count);
+  if (extent >= 0) ALLOC(*map, count);
 cleanup:
   return status;
 }

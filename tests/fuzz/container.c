@@ -6,8 +6,9 @@
 
 #include "fuzz/harness.h"
 #include "io/hdf5_base.h"
+#include "io/hdf5_lzf.h"
 
-enum { MOST_VALUES = 256, MOST_LINES = 100, MOST_RAW = 512, LARGEST_WRITTEN = 1 << 16, LZF_FILTER = 32000 };
+enum { MOST_VALUES = 256, MOST_LINES = 100, MOST_RAW = 512, LARGEST_WRITTEN = 1 << 16 };
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -127,8 +128,21 @@ static void write_values(hid_t dataset, hid_t space, hid_t type, const value_lis
   H5Sclose(memory);
 }
 
-/* The first chunk, packed, as hexadecimal digits. */
-static void write_chunk(hid_t dataset, const char *digits) {
+/* LZF, and nothing but the order of bytes beside it. */
+static bool is_lzf(hid_t creation) {
+  bool lzf = false;
+  for (int i = H5Pget_nfilters(creation) - 1; i >= 0; i--) {
+    size_t n = 0;
+    H5Z_filter_t filter = H5Pget_filter2(creation, (unsigned)i, NULL, &n, NULL, 0, NULL, NULL);
+    if (filter != ASPARSE_LZF_FILTER && filter != H5Z_FILTER_SHUFFLE) return false;
+    lzf = lzf || filter == ASPARSE_LZF_FILTER;
+  }
+  return lzf;
+}
+
+/* The first chunk, packed, as hexadecimal digits. For LZF, which is ours: HDF5's own filters, and chunks without any,
+ * may be too small for a chunk, which HDF5 1.10 does not notice. */
+static void write_chunk(hid_t dataset, hid_t creation, const char *digits) {
   const hsize_t offset[H5S_MAX_RANK] = {0};
   uint8_t bytes[MOST_RAW];
   size_t n = 0;
@@ -136,7 +150,7 @@ static void write_chunk(hid_t dataset, const char *digits) {
     memcpy(pair, digits + 2 * n, 2);
     bytes[n] = (uint8_t)strtoul(pair, NULL, 16);
   }
-  if (n > 0) H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset, n, bytes);
+  if (n > 0 && is_lzf(creation)) H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset, n, bytes);
 }
 
 /* ---- datasets --------------------------------------------------------------------------------- */
@@ -158,7 +172,7 @@ static void add_option(hid_t creation, char *word, hid_t space, bool *compact) {
   else if (strcmp(word, "shuffle") == 0) H5Pset_shuffle(creation);
   else if (strcmp(word, "fletcher") == 0) H5Pset_fletcher32(creation);
   else if (strncmp(word, "lzf=", 4) == 0)
-    H5Pset_filter(creation, LZF_FILTER, H5Z_FLAG_OPTIONAL, 3,
+    H5Pset_filter(creation, ASPARSE_LZF_FILTER, H5Z_FLAG_OPTIONAL, 3,
                   (unsigned[]){4, 0, (unsigned)strtoul(word + 4, NULL, 10)});
   else if (strcmp(word, "nbit") == 0) H5Pset_nbit(creation);
   else if (strncmp(word, "scale=", 6) == 0) H5Pset_scaleoffset(creation, H5Z_SO_INT, atoi(word + 6) % 64);
@@ -178,7 +192,7 @@ static bool small_enough(hid_t creation, hid_t space, hid_t type, bool has_value
 
 static void add_array(hid_t file, char *cursor) {
   value_list values = {.n = 0};
-  hsize_t extents[H5S_MAX_RANK];
+  hsize_t extents[H5S_MAX_RANK], unlimited[H5S_MAX_RANK]; /* chunks may be larger than the dataset */
   bool compact = false;
   const char *path = next_word(&cursor), *raw = "";
   hid_t type = make_type(next_word(&cursor));
@@ -186,6 +200,7 @@ static void add_array(hid_t file, char *cursor) {
   hid_t space = rank > 0 ? H5Screate_simple(rank, extents, NULL) : H5Screate(H5S_SCALAR);
   hid_t creation = H5Pcreate(H5P_DATASET_CREATE), links = H5Pcreate(H5P_LINK_CREATE);
   H5Pset_create_intermediate_group(links, 1);
+  for (int i = 0; i < H5S_MAX_RANK; i++) unlimited[i] = H5S_UNLIMITED;
   for (char *word = next_word(&cursor); *word; word = next_word(&cursor)) {
     if (strcmp(word, "=") == 0) parse_values(cursor, &values);
     if (strcmp(word, "=") == 0) break;
@@ -193,10 +208,11 @@ static void add_array(hid_t file, char *cursor) {
     else add_option(creation, word, space, &compact);
   }
   if (compact) H5Pset_layout(creation, H5D_COMPACT);
+  if (rank > 0 && H5Pget_layout(creation) == H5D_CHUNKED) H5Sset_extent_simple(space, rank, extents, unlimited);
   if (type >= 0 && space >= 0 && small_enough(creation, space, type, values.n > 0 || compact)) {
     hid_t dataset = H5Dcreate2(file, path, type, space, links, creation, H5P_DEFAULT);
     if (dataset >= 0 && H5Pget_external_count(creation) == 0) write_values(dataset, space, type, &values);
-    if (dataset >= 0) write_chunk(dataset, raw);
+    if (dataset >= 0) write_chunk(dataset, creation, raw);
     CLOSE_HDF5(H5Dclose, dataset);
   }
   CLOSE_HDF5(H5Tclose, type);
@@ -250,7 +266,7 @@ static size_t keep(unsigned flags, size_t n_parameters, const unsigned parameter
   (void)flags, (void)n_parameters, (void)parameters, (void)buffer_size, (void)buffer;
   return n_bytes;
 }
-static const H5Z_class2_t lzf_encoder = {H5Z_CLASS_T_VERS, LZF_FILTER, 1, 1, "lzf", NULL, NULL, keep};
+static const H5Z_class2_t lzf_encoder = {H5Z_CLASS_T_VERS, ASPARSE_LZF_FILTER, 1, 1, "lzf", NULL, NULL, keep};
 
 /* ---- lines ------------------------------------------------------------------------------------ */
 
@@ -282,7 +298,7 @@ void fuzz_container_write(const char *path, const uint8_t *text, size_t size) {
   memcpy(copy, text, size);
   copy[size] = '\0';
   asparse_hdf5_begin();
-  H5Zunregister(LZF_FILTER);
+  H5Zunregister(ASPARSE_LZF_FILTER);
   H5Zregister(&lzf_encoder);
   hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   FUZZ_THAT(file >= 0);
@@ -293,7 +309,7 @@ void fuzz_container_write(const char *path, const uint8_t *text, size_t size) {
     add_line(file, line);
   }
   FUZZ_THAT(H5Fclose(file) >= 0);
-  H5Zunregister(LZF_FILTER); /* a reader registers ours again */
+  H5Zunregister(ASPARSE_LZF_FILTER); /* a reader registers ours again */
   H5Eclear2(H5E_DEFAULT);
   free(copy);
 }
