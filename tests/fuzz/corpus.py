@@ -333,7 +333,7 @@ def convention():
 
 
 def others(format):
-    """Small files of other programs, of bugs that were fixed, and seeds that are written by hand."""
+    """Small files of other programs."""
     largest = LARGEST.get(format, LARGEST_TEXT)
     for folder in FOLDERS.get(format, "").split():
         for path in sorted((DATA / folder).glob("*")):
