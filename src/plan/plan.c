@@ -443,6 +443,12 @@ asparse_status asparse_plan_wait(asparse_plan *plan) {
     return ASPARSE_OK;
   }
   PASS(asparse_halo_times(plan->halo, &stats->pack_seconds, &stats->communication_seconds));
+  if (plan->cover) {
+    double pack = 0, communication = 0;
+    PASS(asparse_halo_times(plan->cover->halo, &pack, &communication));
+    stats->pack_seconds += pack;
+    if (communication > stats->communication_seconds) stats->communication_seconds = communication;
+  }
   PASS(engine->backend->between(engine, MARK_PACKED, MARK_LOCAL, &stats->diag_seconds));
   PASS(engine->backend->between(engine, MARK_LOCAL, MARK_ARRIVED, &stats->exposed_seconds));
   PASS(engine->backend->between(engine, MARK_ARRIVED, MARK_END, &stats->offd_seconds));
