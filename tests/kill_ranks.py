@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from asparse_testing import BRIEF, OK, Checks, Folder, main, read_dense, run, said
+from asparse_testing import BRIEF, OK, SANITIZED, Checks, Folder, main, read_dense, run, said
 
 KILLS = 9 if BRIEF else 51
 AT_ONCE = 3  # a launcher that ends a job waits for a second
@@ -126,6 +126,15 @@ def hang(checks, folder):
     checks.that("rank 0 of 2" in result.stderr and "from rank 1" in result.stderr, said(result))
 
 
+def crash(checks, folder):
+    """What crashes says where; a sanitizer speaks for itself."""
+    for phase, advice in (("reading", "h5repack"), ("multiplying", "report it")):
+        result, took = solve(folder, 2, fault=f"crash:1:{phase}")
+        checks.that(result.returncode != OK and took < SECONDS, f"crash {phase}: {took:.1f} s, {said(result)}")
+        checks.that(SANITIZED or (f"crashed while {phase}" in result.stderr and advice in result.stderr), said(result))
+        checks.that(gone(folder), f"crash {phase}: processes are left")
+
+
 def test():
     checks = Checks()
     with Folder() as top:
@@ -136,6 +145,7 @@ def test():
             folder.mkdir()
         kill_many(checks, folders, *phase_seconds(folders[0]))
         hang(checks, folders[0])
+        crash(checks, folders[0])
         # What killed writers left is cleared by the next.
         for folder in folders:
             result, _ = solve(folder, 2, "-o", folder / "c.h5")

@@ -27,6 +27,7 @@ void asparse_fault_point(int rank, const char *place) {
   if (!fault || sscanf(fault, "%7[^:]:%d:%31[^:]:%ld", action, &failing, wanted, &milliseconds) < 3) return;
   if (rank != failing || strncmp(place, wanted, strlen(wanted)) != 0) return;
   if (strcmp(action, "kill") == 0) raise_after(SIGKILL, milliseconds);
+  if (strcmp(action, "crash") == 0) raise_after(SIGSEGV, milliseconds);
   if (strcmp(action, "ask") == 0) raise_after(SIGUSR1, milliseconds);
   while (strcmp(action, "hang") == 0) pause();
 }

@@ -4,7 +4,7 @@
 
 /* A place where this rank may fail. With environment ASPARSE_FAULT="ACTION:RANK:PLACE[:MILLISECONDS]" and this rank and
  * place (its first letters are enough) named: "kill" raises SIGKILL that much later, whatever the rank does then,
- * and "ask" SIGUSR1; "hang" never returns. Otherwise nothing happens. */
+ * "crash" SIGSEGV and "ask" SIGUSR1; "hang" never returns. Otherwise nothing happens. */
 void asparse_fault_point(int rank, const char *place);
 
 #endif

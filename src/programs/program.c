@@ -19,6 +19,31 @@ static int environment_int(const char *name, int otherwise) {
   return text ? atoi(text) : otherwise;
 }
 
+static const char *volatile current_phase = "starting";
+
+static ssize_t say(const char *text) { return write(STDERR_FILENO, text, strlen(text)); }
+
+/* What crashed says so before it dies of the signal, by what a signal handler may call. */
+static void say_crash(int number) {
+  const char *phase = current_phase;
+  ssize_t said = say("\nasparse: error: crashed while ");
+  said += say(phase);
+  said += say(strncmp(phase, "reading", 7) == 0 ? ". A damaged file can do this to the HDF5 library: look at it with "
+                                                  "h5dump, or try a copy made by h5repack.\n"
+                                                : ". This is a defect of asparse: please report it.\n");
+  (void)said;
+  raise(number);
+}
+
+/* Sanitizers have their own. */
+static void explain_crashes(void) {
+#ifndef __SANITIZE_ADDRESS__
+  const struct sigaction action = {.sa_handler = say_crash, .sa_flags = (int)SA_RESETHAND};
+  sigaction(SIGSEGV, &action, NULL);
+  sigaction(SIGBUS, &action, NULL);
+#endif
+}
+
 void asparse_program_begin(int *argc, char ***argv) {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
@@ -27,6 +52,7 @@ void asparse_program_begin(int *argc, char ***argv) {
   int local_ranks = environment_int("OMPI_COMM_WORLD_LOCAL_SIZE", environment_int("SLURM_STEP_TASKS_PER_NODE", 1));
   if (local_ranks > sysconf(_SC_NPROCESSORS_ONLN)) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
   MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
+  explain_crashes();
 }
 
 static void print_error(const char *program, asparse_status status) {
@@ -80,6 +106,7 @@ int asparse_program_usage_error(const char *program) {
 bool asparse_program_terminal(void) { return isatty(STDERR_FILENO); }
 
 void asparse_program_progress(asparse_comm *comm, const char *phase) {
+  current_phase = phase ? phase : "finishing";
   if (phase) asparse_comm_phase(comm, phase);
   if (comm->rank != 0 || !asparse_program_terminal()) return;
   fprintf(stderr, "\r\033[K%s%s", phase ? phase : "", phase ? "…" : "");
