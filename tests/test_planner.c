@@ -183,6 +183,7 @@ static void allocation_failures(void **unused) {
   uint64_t state = 4;
   asparse_csr *whole = test_whole(&state, 60, 60, 4, -1), *slab = test_slab(whole, test_comm, &state);
   asparse_options options = asparse_options_default();
+  options.backend = ASPARSE_BACKEND_HOST; /* auto would go on without the GPU that it had no memory for */
   asparse_planning planning;
   plan_with(slab, &options, 16, &planning); /* rates of host and links are known from here on */
   const int64_t blocks = asparse_memory_live_blocks();
