@@ -46,7 +46,8 @@ static asparse_status read_values(reader *r) {
   if (!r->layout->iso) return asparse_dataset_read(r->comm, &r->layout->values, r->begin, count, NULL, take_values, r);
   double all = 0, *own = r->values;
   r->values = &all;
-  asparse_status status = asparse_dataset_read(r->comm, &r->layout->values, 0, r->layout->values.rows, NULL, take_values, r);
+  asparse_status status =
+      asparse_dataset_read(r->comm, &r->layout->values, 0, r->layout->values.rows, NULL, take_values, r);
   r->values = own;
   r->n_inexact *= count;
   for (int64_t e = 0; e < count; e++) own[e] = all;

@@ -14,7 +14,7 @@ enum { BUFFER_BYTES = 256 << 10, LARGEST_READ = 64 << 20 };
 struct asparse_stream {
   const char *name; /* the path, or "standard input"; borrowed */
   int file;
-  bool regular, file_ended; /* file_ended: nothing comes after the buffer */
+  bool regular, file_ended;   /* file_ended: nothing comes after the buffer */
   const asparse_codec *codec; /* NULL: bytes as they are */
   void *state;
   bool within, ended;   /* within a compressed member; nothing comes any more */

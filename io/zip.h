@@ -41,7 +41,8 @@ typedef struct asparse_zip_reader {
 
 /* reader is valid for end in any case. */
 asparse_status asparse_zip_begin(const asparse_zip *zip, const asparse_zip_member *member, asparse_zip_reader *reader);
-/* Exactly the next bytes, by all threads where they are stored as they are; at the member's end its checksum is compared. ERR_DATA names member and byte. */
+/* Exactly the next bytes, by all threads where they are stored as they are; at the member's end its checksum is
+ * compared. ERR_DATA names member and byte. */
 asparse_status asparse_zip_read(asparse_zip_reader *reader, void *to, int64_t bytes);
 asparse_status asparse_zip_skip(asparse_zip_reader *reader, int64_t bytes);
 void asparse_zip_end(asparse_zip_reader *reader);

@@ -1,7 +1,8 @@
 /* Every allocation fails once: fail_allocations FOLDER FILE..., on any number of ranks. Each FILE is read and, where it
- * is HDF5, written in every format into FOLDER, partitioned and planned; of each of these the n-th allocation fails, for
- * n = 1, 2, … (on several ranks in growing steps), on one rank after the other. The status must be the same on all ranks,
- * a message must name what could not be allocated, nothing may leak, and no file may be left. Prints how many failed. */
+ * is HDF5, written in every format into FOLDER, partitioned and planned; of each of these the n-th allocation fails,
+ * for n = 1, 2, … (on several ranks in growing steps), on one rank after the other. The status must be the same on all
+ * ranks, a message must name what could not be allocated, nothing may leak, and no file may be left. Prints how many
+ * failed. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -15,6 +15,7 @@ from asparse_testing import (BIN, INTERRUPTED, MPIEXEC, OK, Checks, Folder, main
 
 RUNNING = 0.5  # seconds of processor time, times the ranks that wait for each other, after which they multiply
 ENDLESS = 1000000
+PRODUCT = ["--cols", 16, "--exchange", "rows"]  # sums in one order, whatever the planner thinks of the machine
 
 
 def ask_launcher(command, mark, ranks, by=signal.SIGUSR1):
@@ -40,7 +41,7 @@ def mpirun(checks, folder, expected):
     """As a batch script does it: the launcher gets the signal and hands it to all ranks."""
     for ranks in (1, 3):
         report, out = folder / f"report{ranks}.json", folder / f"c{ranks}.h5"
-        solve = [BIN / "asparse_solve", folder / "a.h5", "--repeat", ENDLESS, "--cols", 16, "--json", report, "-o", out]
+        solve = [BIN / "asparse_solve", folder / "a.h5", "--repeat", ENDLESS, *PRODUCT, "--json", report, "-o", out]
         launcher = [*MPIEXEC, "-np", ranks] if ranks > 1 else []
         result = ask_launcher([*launcher, *solve], str(out), ranks)
         if not checks.that(result.returncode == INTERRUPTED, f"{ranks} ranks: {said(result)}"):
@@ -58,14 +59,14 @@ def mpirun(checks, folder, expected):
 def terminated(checks, folder):
     """SIGTERM does what it does to any program."""
     out = folder / "terminated.h5"
-    command = [BIN / "asparse_solve", folder / "a.h5", "--repeat", ENDLESS, "--cols", 16, "-o", out]
+    command = [BIN / "asparse_solve", folder / "a.h5", "--repeat", ENDLESS, *PRODUCT, "-o", out]
     result = ask_launcher(command, str(out), 1, by=signal.SIGTERM)
     checks.that(result.returncode == -signal.SIGTERM and not out.exists(), said(result))
 
 
 def one_rank(checks, folder, expected):
     """Only one rank gets the signal: all end together, at whatever step it came."""
-    report, out, again = folder / "report.json", folder / "c.h5", ["--repeat", 3000, "--cols", 16]
+    report, out, again = folder / "report.json", folder / "c.h5", ["--repeat", 3000, *PRODUCT]
     faults = {"0:reading": False, "1:building": False, "2:exchange": True}
     for fault, written in faults.items():
         result = run("asparse_solve", folder / "a.h5", *again, "--json", report, "-o", out, ranks=3,
@@ -83,7 +84,7 @@ def one_rank(checks, folder, expected):
 def too_late(checks, folder, expected):
     """What was asked for is all done, but for verifying and writing it: that is not an interrupted run."""
     report, out = folder / "late.json", folder / "late.h5"
-    result = run("asparse_solve", folder / "a.h5", "--cols", 16, "--json", report, "-o", out, ranks=3,
+    result = run("asparse_solve", folder / "a.h5", *PRODUCT, "--json", report, "-o", out, ranks=3,
                  environment={"ASPARSE_FAULT": "ask:1:verifying"})
     checks.that(result.returncode == OK, said(result))
     record = json.loads(report.read_text())
@@ -112,7 +113,7 @@ def test():
         assert made.returncode == OK, said(made)
         expected = {}
         for ranks in (1, 3):
-            result = run("asparse_solve", folder / "a.h5", "--cols", 16, "-o", folder / "whole.h5", ranks=ranks)
+            result = run("asparse_solve", folder / "a.h5", *PRODUCT, "-o", folder / "whole.h5", ranks=ranks)
             checks.that(result.returncode == OK, said(result))
             expected[ranks] = read_dense(folder / "whole.h5")
         mpirun(checks, folder, expected)

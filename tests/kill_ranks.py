@@ -51,7 +51,8 @@ def gone(folder):
 def solve(folder, ranks, *arguments, fault=None):
     start = time.monotonic()
     environment = {"OMP_NUM_THREADS": "1", **({"ASPARSE_FAULT": fault} if fault else {})}
-    result = run("asparse_solve", folder.parent / "a.h5", "--cols", COLUMNS, "--repeat", REPEAT, "-q", *arguments,
+    result = run("asparse_solve", folder.parent / "a.h5", "--cols", COLUMNS, "--exchange", "rows", "--repeat", REPEAT,
+                 "-q", *arguments,
                  ranks=ranks, environment=environment)
     return result, time.monotonic() - start
 

@@ -150,8 +150,7 @@ static void remembered(void **unused) {
   assert_int_equal(asparse_link_cache_get(test_comm, engine, &again, &known), ASPARSE_OK);
   assert_true(known);
   if (test_comm->size > 1) {
-    assert_true(again.all_bytes_per_second > 0.99 * measured.all_bytes_per_second &&
-                again.all_bytes_per_second < 1.01 * measured.all_bytes_per_second);
+    assert_memory_equal(&again, &measured, sizeof again);
     char line[512], lines = 0, others = 0;
     FILE *f = fopen(file, "r");
     assert_non_null(f);
@@ -189,7 +188,7 @@ static void allocation_failures(void **unused) {
   const int64_t blocks = asparse_memory_live_blocks();
   asparse_status status = ASPARSE_ERR_MEMORY;
   int64_t n = 1;
-  for (; status != ASPARSE_OK && test_comm->size > 1; n++) {
+  for (; status != ASPARSE_OK && test_comm->size > 1; n += 1 + n / 8) {
     asparse_memory_fail_at(test_comm->rank == n % test_comm->size ? n : 0);
     status = asparse_planner_plan(test_comm, slab, &options, 16, &planning);
     asparse_memory_fail_at(0);

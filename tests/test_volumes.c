@@ -166,7 +166,8 @@ static bool in_slice(const grid *g, const int64_t *starts, int i, int j, int64_t
 }
 
 /* Element by element: what rank (i, j) lacks, and from how many ranks it comes. */
-static asparse_volume rank_by_force(const grid *g, asparse_exchange_mode mode, const asparse_volume_shape *shape, int i, int j) {
+static asparse_volume rank_by_force(const grid *g, asparse_exchange_mode mode, const asparse_volume_shape *shape, int i,
+                                    int j) {
   asparse_volume v = {0};
   uint32_t used = 0;
   for (int64_t r = g->p->row_starts[i]; r < g->p->row_starts[i + 1]; r++) used |= g->a->rows[r];

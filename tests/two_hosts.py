@@ -125,14 +125,14 @@ def cut_line(cut):
 def failures(checks, folder):
     """A rank of the other host is killed, hangs; the line between them is cut."""
     for fault in ("kill:3:multiplying", "kill:2:reading", "hang:3:exchange"):
-        result, took = solve(folder, "-q", "--repeat", 50, "--timeout", 2, fault=fault)
+        result, took = solve(folder, "-q", "--exchange", "rows", "--repeat", 50, "--timeout", 2, fault=fault)
         checks.that(result.returncode != OK and took < 40, f"{fault}: {took:.1f} s, {said(result)}")
         checks.that("signal 9" in result.stderr or "waited 2 s" in result.stderr, f"{fault}: {said(result)}")
         checks.that(not left_over(folder), f"{fault}: processes are left")
     cut = []
     cutter = threading.Thread(target=cut_line, args=(cut,))
     cutter.start()
-    result, _ = solve(folder, "-q", "--repeat", 1000000, "--timeout", 3)
+    result, _ = solve(folder, "-q", "--exchange", "rows", "--repeat", 1000000, "--timeout", 3)
     took = time.monotonic() - cut[0] if cut else 0
     cutter.join()
     checks.that(result.returncode != OK and 0 < took < 40, f"cut: {took:.1f} s, {said(result)}")

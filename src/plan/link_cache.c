@@ -63,6 +63,13 @@ static bool parse(const char *line, const cache_key *key, asparse_links *links) 
   return true;
 }
 
+/* As the file holds them, so that this run plans with what later ones will. */
+static double rounded(double rate) {
+  char text[32];
+  snprintf(text, sizeof text, "%.3g", rate);
+  return strtod(text, NULL);
+}
+
 static bool find(const cache_key *key, asparse_links *links) {
   char path[PATH_MAX], line[LINE_LENGTH];
   bool found = false;
@@ -124,6 +131,8 @@ asparse_status asparse_link_cache_get(asparse_comm *comm, asparse_engine *engine
   TRY(asparse_link_cache_find(comm, engine, links, known));
   if (*known) return ASPARSE_OK;
   TRY(asparse_links_measure(comm, engine, links));
+  *links = (asparse_links){rounded(links->latency_seconds), rounded(links->pair_bytes_per_second),
+                           rounded(links->all_bytes_per_second)};
   if (comm->rank == 0) {
     const cache_key key = key_of(comm, engine);
     remember(&key, links);
