@@ -111,9 +111,18 @@ class Job:
         self.number = result.stdout.strip()
         return self
 
+    def command(self, *command):
+        """A command to Slurm, which may lose connections on a busy machine."""
+        for _ in range(5):
+            result = self.cluster.run(*command)
+            if result.returncode == 0:
+                return result
+            time.sleep(1)
+        raise AssertionError(f"{self.label}: {' '.join(command)}: {said(result)}")
+
     def show(self, task=""):
         """What Slurm says of the job: {"JobState": "RUNNING", …}."""
-        result = self.cluster.run("scontrol", "--oneliner", "show", "job", self.number + task)
+        result = self.command("scontrol", "--oneliner", "show", "job", self.number + task)
         return dict(part.split("=", 1) for part in result.stdout.split() if "=" in part)
 
     def wait(self, what, until, task, seconds=120):
@@ -134,15 +143,13 @@ class Job:
 
     def ask(self, task=""):
         """To end early, as Slurm does before the time limit."""
-        result = self.cluster.run("scancel", "--batch", "--signal=USR1", self.number + task)
-        assert result.returncode == 0, f"{self.label}: {said(result)}"
+        self.command("scancel", "--batch", "--signal=USR1", self.number + task)
 
     def again(self, task=""):
         """Starts a requeued job at once, not after the two minutes that Slurm lets it wait."""
         self.requeued(task)
         time.sleep(LATER)
-        result = self.cluster.run("scontrol", "update", f"JobId={self.number}{task}", "StartTime=now")
-        assert result.returncode == 0, f"{self.label}: {said(result)}"
+        self.command("scontrol", "update", f"JobId={self.number}{task}", "StartTime=now")
 
     def output(self):
         return "\n".join(path.read_text() for path in sorted(self.folder.glob("asparse-*.out")))
@@ -265,7 +272,7 @@ def killed_rank(checks, cluster, folder, _):
         start = time.monotonic()
         shown = job.ended()
         took = time.monotonic() - start
-        checks.that(took < 10, f"{job.label}: ended after {took:.1f} s")
+        checks.that(took < 30, f"{job.label}: ended after {took:.1f} s")
         code = shown["ExitCode"].partition(":")[0]  # srun: of the last signal, which the other ranks got
         checks.that(code == "137" or code == "143" and launcher == "srun", f"{shown}\n{job.output()}")
         checks.that("Killed" in job.output() and f"exit code {code}" in job.output(), f"{job.label}: {job.output()}")
@@ -335,7 +342,7 @@ def test():
     checks = Checks()
     same_tail(checks)
     with Folder() as folder:
-        made = run("asparse_generate", "grid2d:40", "-o", folder / "a.h5", "-q")
+        made = run("asparse_generate", "grid2d:200", "-o", folder / "a.h5", "-q")
         whole = run("asparse_solve", folder / "a.h5", "--cols", COLUMNS, "-o", folder / "c.h5", "-q")
         assert made.returncode == whole.returncode == OK, said(made) + said(whole)
         expected = read_dense(folder / "c.h5")
