@@ -29,7 +29,7 @@ static void read_key(char key[256]) {
   assert_non_null(f);
   assert_non_null(fgets(line, sizeof line, f));
   fclose(f);
-  sscanf(line, "%*s %*s %*s %n", &begin);
+  sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %n", &begin);
   line[strcspn(line, "\n")] = '\0';
   snprintf(key, 256, "%s", line + begin);
 }
@@ -117,12 +117,12 @@ static void link_decides(void **unused) {
   options.operands = ASPARSE_PLACEMENT_PLANNER;
   plan_with(slab, &options, 256, &planning); /* makes the file, if no test before did */
   if (test_comm->rank == 0) read_key(key);
-  snprintf(text, sizeof text, "1e-3 1e6 1e6 %s\n", key);
+  snprintf(text, sizeof text, "1e-3 1e6 1e6 1e10 1e10 1e10 1e10 %s\n", key);
   write_cache(text);
   plan_with(slab, &options, 256, &planning);
   assert_true(planning.link_remembered && planning.link.bytes_per_second == 1e6);
   assert_int_equal(planning.ways[planning.best].exchange, ASPARSE_EXCHANGE_COLUMNS);
-  snprintf(text, sizeof text, "1e-12 1e18 1e18 %s\n", key);
+  snprintf(text, sizeof text, "1e-12 1e18 1e18 1e10 1e10 1e10 1e10 %s\n", key);
   write_cache(text);
   plan_with(slab, &options, 256, &planning);
   for (int i = 0; i < planning.n_ways; i++)
@@ -141,20 +141,23 @@ static void remembered(void **unused) {
   (void)unused;
   asparse_engine *engine = NULL;
   asparse_links measured, again;
+  asparse_host_rates rates = {1, 1e10, {2e10, 3e10, 4e10}}, others = {1, 1, {1, 1, 1}};
   bool known = true;
   assert_int_equal(asparse_engine_open(ASPARSE_BACKEND_HOST, 0, &engine), ASPARSE_OK);
-  write_cache("1 2 3 another machine\nnan 1 1 x\n1 2\n\n-1 5 5 y");
+  write_cache("1 2 3 4 5 6 7 another machine\nnan 1 1 1 1 1 1 x\n1 2\n\n-1 5 5 5 5 5 5 y");
   assert_int_equal(asparse_link_cache_find(test_comm, engine, &measured, &known), ASPARSE_OK);
   assert_int_equal(known, test_comm->size == 1);
-  assert_int_equal(asparse_link_cache_get(test_comm, engine, &measured, &known), ASPARSE_OK);
-  assert_int_equal(asparse_link_cache_get(test_comm, engine, &again, &known), ASPARSE_OK);
+  assert_int_equal(asparse_link_cache_get(test_comm, engine, &measured, &rates, &known), ASPARSE_OK);
+  assert_int_equal(asparse_link_cache_get(test_comm, engine, &again, &others, &known), ASPARSE_OK);
   assert_true(known);
   if (test_comm->size > 1) {
     assert_memory_equal(&again, &measured, sizeof again);
+    assert_true(others.bytes_per_second == rates.bytes_per_second);
+    assert_memory_equal(others.flops_per_second, rates.flops_per_second, sizeof rates.flops_per_second);
     char line[512], lines = 0, others = 0;
     FILE *f = fopen(file, "r");
     assert_non_null(f);
-    for (; fgets(line, sizeof line, f); lines++) others += strcmp(line, "1 2 3 another machine\n") == 0;
+    for (; fgets(line, sizeof line, f); lines++) others += strcmp(line, "1 2 3 4 5 6 7 another machine\n") == 0;
     fclose(f);
     assert_true(others == 1 && lines > 1);
   }
@@ -166,10 +169,11 @@ static void nowhere(void **unused) {
   (void)unused;
   asparse_engine *engine = NULL;
   asparse_links links;
+  asparse_host_rates rates = {0};
   bool known = true;
   assert_int_equal(asparse_engine_open(ASPARSE_BACKEND_HOST, 0, &engine), ASPARSE_OK);
   setenv("ASPARSE_CACHE", "/dev/null/cache", 1);
-  assert_int_equal(asparse_link_cache_get(test_comm, engine, &links, &known), ASPARSE_OK);
+  assert_int_equal(asparse_link_cache_get(test_comm, engine, &links, &rates, &known), ASPARSE_OK);
   assert_int_equal(known, test_comm->size == 1);
   assert_true(links.all_bytes_per_second > 0);
   setenv("ASPARSE_CACHE", folder, 1);

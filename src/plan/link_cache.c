@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Lines of the file: "latency pair all key". Older ones are dropped beyond this many. */
+/* Lines of the file: "latency pair all memory fp64 fp32 bf16 key", rates of links and of cores. Older ones are dropped
+ * beyond this many. */
 enum { MOST_LINES = 256, KEY_LENGTH = 256, LINE_LENGTH = 512 };
 
 typedef struct cache_key {
@@ -26,6 +27,11 @@ static cache_key key_of(const asparse_comm *comm, const asparse_engine *engine) 
            comm->kind == ASPARSE_COMM_NCCL ? "nccl" : "mpi");
   return key;
 }
+
+typedef struct remembered_rates {
+  asparse_links links;
+  double memory, flops[3];
+} remembered_rates;
 
 /* The folder's path with the file's name appended; false where there is no folder for caches. */
 static bool file_of(char path[PATH_MAX], bool create) {
@@ -45,37 +51,35 @@ static bool file_of(char path[PATH_MAX], bool create) {
   return true;
 }
 
-static bool is_rate(double x) { return x > 0 && isfinite(x); }
+static bool are_rates(const remembered_rates *r) {
+  const double links[] = {r->links.latency_seconds, r->links.pair_bytes_per_second, r->links.all_bytes_per_second};
+  const double cores[] = {r->memory, r->flops[0], r->flops[1], r->flops[2]};
+  bool right = true;
+  for (int i = 0; i < 3; i++) right = right && links[i] > 0 && isfinite(links[i]);
+  for (int i = 0; i < 4; i++) right = right && cores[i] >= 0 && isfinite(cores[i]);
+  return right;
+}
 
 /* Is this line that key's, and whole? */
-static bool parse(const char *line, const cache_key *key, asparse_links *links) {
-  asparse_links found;
+static bool parse(const char *line, const cache_key *key, remembered_rates *rates) {
+  remembered_rates r;
   int begin = 0;
-  if (sscanf(line, "%lg %lg %lg %n", &found.latency_seconds, &found.pair_bytes_per_second, &found.all_bytes_per_second,
-             &begin) != 3 ||
+  if (sscanf(line, "%lg %lg %lg %lg %lg %lg %lg %n", &r.links.latency_seconds, &r.links.pair_bytes_per_second,
+             &r.links.all_bytes_per_second, &r.memory, &r.flops[0], &r.flops[1], &r.flops[2], &begin) != 7 ||
       begin == 0)
     return false;
   const size_t length = strcspn(line + begin, "\n");
-  if (length != strlen(key->text) || strncmp(line + begin, key->text, length) != 0) return false;
-  if (!is_rate(found.latency_seconds) || !is_rate(found.pair_bytes_per_second) || !is_rate(found.all_bytes_per_second))
-    return false;
-  *links = found;
+  if (length != strlen(key->text) || strncmp(line + begin, key->text, length) != 0 || !are_rates(&r)) return false;
+  *rates = r;
   return true;
 }
 
-/* As the file holds them, so that this run plans with what later ones will. */
-static double rounded(double rate) {
-  char text[32];
-  snprintf(text, sizeof text, "%.3g", rate);
-  return strtod(text, NULL);
-}
-
-static bool find(const cache_key *key, asparse_links *links) {
+static bool find(const cache_key *key, remembered_rates *rates) {
   char path[PATH_MAX], line[LINE_LENGTH];
   bool found = false;
   FILE *file = file_of(path, false) ? fopen(path, "r") : NULL;
   if (!file) return false;
-  while (!found && fgets(line, sizeof line, file)) found = parse(line, key, links);
+  while (!found && fgets(line, sizeof line, file)) found = parse(line, key, rates);
   fclose(file);
   return found;
 }
@@ -83,7 +87,7 @@ static bool find(const cache_key *key, asparse_links *links) {
 /* Copies what the file holds of other keys. */
 static void copy_others(FILE *to, const char *path, const cache_key *key) {
   char line[LINE_LENGTH];
-  asparse_links ignored;
+  remembered_rates ignored;
   FILE *from = fopen(path, "r");
   if (!from) return;
   for (int n = 1; n < MOST_LINES && fgets(line, sizeof line, from); n++) {
@@ -92,51 +96,83 @@ static void copy_others(FILE *to, const char *path, const cache_key *key) {
   fclose(from);
 }
 
+static void print_line(FILE *file, const remembered_rates *r, const cache_key *key) {
+  fprintf(file, "%.3g %.3g %.3g %.3g %.3g %.3g %.3g %s\n", r->links.latency_seconds, r->links.pair_bytes_per_second,
+          r->links.all_bytes_per_second, r->memory, r->flops[0], r->flops[1], r->flops[2], key->text);
+}
+
 /* The file is replaced as a whole, so that another job's reader never sees half of it. */
-static void remember(const cache_key *key, const asparse_links *links) {
+static void remember(const cache_key *key, const remembered_rates *rates) {
   char path[PATH_MAX], temporary[PATH_MAX + 32];
   if (!file_of(path, true)) return;
   snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
   FILE *file = fopen(temporary, "w");
   if (!file) return;
-  fprintf(file, "%.3g %.3g %.3g %s\n", links->latency_seconds, links->pair_bytes_per_second,
-          links->all_bytes_per_second, key->text);
+  print_line(file, rates, key);
   copy_others(file, path, key);
   if (fclose(file) != 0 || rename(temporary, path) != 0) unlink(temporary);
 }
 
-asparse_status asparse_link_cache_find(asparse_comm *comm, const asparse_engine *engine, asparse_links *links,
-                                       bool *known) {
+/* As the file would hold it, so that this run plans with what later ones will. */
+static double rounded(double rate) {
+  char text[32];
+  snprintf(text, sizeof text, "%.3g", rate);
+  return strtod(text, NULL);
+}
+
+static remembered_rates rounded_rates(const asparse_links *links, const asparse_host_rates *rates) {
+  return (remembered_rates){
+      {rounded(links->latency_seconds), rounded(links->pair_bytes_per_second), rounded(links->all_bytes_per_second)},
+      rounded(rates->bytes_per_second),
+      {rounded(rates->flops_per_second[0]), rounded(rates->flops_per_second[1]), rounded(rates->flops_per_second[2])}};
+}
+
+/* What rank 0 finds, on every rank. Collective. */
+static asparse_status find_everywhere(asparse_comm *comm, const asparse_engine *engine, remembered_rates *rates,
+                                      bool *known) {
   asparse_status status = ASPARSE_OK;
-  double answer[4] = {0};
-  *links = (asparse_links){.pair_bytes_per_second = INFINITY, .all_bytes_per_second = INFINITY};
-  *known = comm->size == 1;
-  if (*known) return ASPARSE_OK;
+  int found = 0;
+  *rates = (remembered_rates){.links = {.pair_bytes_per_second = INFINITY, .all_bytes_per_second = INFINITY}};
   if (comm->rank == 0) {
     const cache_key key = key_of(comm, engine);
-    answer[0] = find(&key, links);
-    answer[1] = links->latency_seconds;
-    answer[2] = links->pair_bytes_per_second;
-    answer[3] = links->all_bytes_per_second;
+    found = find(&key, rates);
   }
-  TRY_MPI(MPI_Bcast(answer, 4, MPI_DOUBLE, 0, comm->mpi));
-  *known = answer[0] != 0;
-  *links = (asparse_links){answer[1], answer[2], answer[3]};
+  TRY_MPI(MPI_Bcast(&found, 1, MPI_INT, 0, comm->mpi));
+  TRY_MPI(MPI_Bcast(rates, (int)sizeof *rates, MPI_BYTE, 0, comm->mpi));
+  *known = found != 0;
 cleanup:
   return status;
 }
 
-asparse_status asparse_link_cache_get(asparse_comm *comm, asparse_engine *engine, asparse_links *links, bool *known) {
-  asparse_status status = ASPARSE_OK;
-  TRY(asparse_link_cache_find(comm, engine, links, known));
+asparse_status asparse_link_cache_find(asparse_comm *comm, const asparse_engine *engine, asparse_links *links,
+                                       bool *known) {
+  remembered_rates rates;
+  *links = (asparse_links){.pair_bytes_per_second = INFINITY, .all_bytes_per_second = INFINITY};
+  *known = comm->size == 1;
   if (*known) return ASPARSE_OK;
-  TRY(asparse_links_measure(comm, engine, links));
-  *links = (asparse_links){rounded(links->latency_seconds), rounded(links->pair_bytes_per_second),
-                           rounded(links->all_bytes_per_second)};
-  if (comm->rank == 0) {
-    const cache_key key = key_of(comm, engine);
-    remember(&key, links);
+  PASS(find_everywhere(comm, engine, &rates, known));
+  *links = rates.links;
+  return ASPARSE_OK;
+}
+
+asparse_status asparse_link_cache_get(asparse_comm *comm, asparse_engine *engine, asparse_links *links,
+                                      asparse_host_rates *rates, bool *known) {
+  asparse_status status = ASPARSE_OK;
+  remembered_rates r;
+  if (comm->size == 1) return asparse_link_cache_find(comm, engine, links, known);
+  TRY(find_everywhere(comm, engine, &r, known));
+  if (!*known) {
+    TRY(asparse_links_measure(comm, engine, links));
+    r = rounded_rates(links, rates);
+    TRY_MPI(MPI_Bcast(&r, (int)sizeof r, MPI_BYTE, 0, comm->mpi));
+    if (comm->rank == 0) {
+      const cache_key key = key_of(comm, engine);
+      remember(&key, &r);
+    }
   }
+  *links = r.links;
+  rates->bytes_per_second = r.memory;
+  for (int i = 0; i < 3; i++) rates->flops_per_second[i] = r.flops[i];
 cleanup:
   return status;
 }

@@ -147,7 +147,7 @@ static asparse_status choose(planner *p, asparse_planning *planning) {
   const bool on_device = p->engine->backend->space == ASPARSE_SPACE_DEVICE;
   const bool row_operands = p->options->operands == ASPARSE_PLACEMENT_ROWS;
   const asparse_mode_compute compute = {&p->whole, on_device ? NULL : &p->rates};
-  TRY_MPI(MPI_Bcast(&p->rates, (int)sizeof p->rates, MPI_BYTE, 0, p->comm->mpi));
+  TRY_MPI(MPI_Bcast(&p->rates.threads, 1, MPI_INT, 0, p->comm->mpi));
   planning->best =
       asparse_mode_choose(p->candidates, p->n_candidates, &compute, &planning->link, &p->shape, row_operands);
   planning->n_ways = p->n_candidates;
@@ -188,12 +188,12 @@ asparse_status asparse_planner_plan(asparse_comm *comm, const asparse_csr *slab,
   *p = (planner){.comm = comm, .slab = slab, .options = options};
   p->shape = (asparse_volume_shape){n, (int)asparse_dtype_size(slab->dtype), (int)asparse_dtype_size(c_dtype)};
   TRY(asparse_engines_open(comm, options, &p->engine));
-  TRY(asparse_link_cache_get(comm, p->engine, &links, &planning->link_remembered));
+  if (p->engine->backend->space == ASPARSE_SPACE_HOST) status = asparse_host_rates_get(&p->rates);
+  TRY(asparse_comm_agree(comm, status));
+  TRY(asparse_link_cache_get(comm, p->engine, &links, &p->rates, &planning->link_remembered));
   planning->link = (asparse_link){links.latency_seconds, links.all_bytes_per_second};
   TRY(measure_room(p));
   TRY(profile_slab(p));
-  if (p->engine->backend->space == ASPARSE_SPACE_HOST) status = asparse_host_rates_get(&p->rates);
-  TRY(asparse_comm_agree(comm, status));
   TRY(count_all(p));
   TRY(choose(p, planning));
   planning->seconds = asparse_seconds() - start;
