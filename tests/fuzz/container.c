@@ -150,7 +150,10 @@ static void write_chunk(hid_t dataset, hid_t creation, const char *digits) {
     memcpy(pair, digits + 2 * n, 2);
     bytes[n] = (uint8_t)strtoul(pair, NULL, 16);
   }
-  if (n > 0 && is_lzf(creation)) H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset, n, bytes);
+  hid_t space = H5Dget_space(dataset);
+  const bool has_chunks = H5Sget_simple_extent_npoints(space) > 0; /* HDF5 1.10 crashes where there are none */
+  H5Sclose(space);
+  if (n > 0 && has_chunks && is_lzf(creation)) H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset, n, bytes);
 }
 
 /* ---- datasets --------------------------------------------------------------------------------- */
