@@ -149,18 +149,10 @@ cleanup:
 /* Of an unknown extent, each is in range unless a larger one could not be counted. */
 static int64_t end_of(int64_t extent) { return extent == ASPARSE_UNKNOWN_EXTENT ? INT64_MAX : extent; }
 
-/* An index below 0 or above end-1 makes one of the two negative. */
-static bool all_in_range(const int64_t *indices, int64_t count, int64_t end) {
-  int64_t signs = 0;
-#pragma omp simd reduction(| : signs)
-  for (int64_t i = 0; i < count; i++) signs |= indices[i] | (int64_t)((uint64_t)end - 1 - (uint64_t)indices[i]);
-  return signs >= 0;
-}
-
 asparse_status asparse_check_indices(const asparse_dataset *dataset, int64_t first, int64_t count,
                                      const int64_t *indices, int64_t extent, const char *what) {
   int64_t end = end_of(extent), bad = 0;
-  if (all_in_range(indices, count, end)) return ASPARSE_OK;
+  if (asparse_all_in_range(indices, count, end)) return ASPARSE_OK;
   while ((uint64_t)indices[bad] < (uint64_t)end) bad++;
   return ASPARSE_FAIL(ASPARSE_ERR_DATA, "%s: element %lld is %lld, expected 0 … %lld for a matrix of %lld %s",
                       dataset->label, (long long)(first + bad), (long long)indices[bad], (long long)end - 1,
@@ -181,7 +173,7 @@ static asparse_status take_indices(void *context, int64_t first, int64_t count, 
   for (int64_t i = 0; i < count; i += BLOCK) {
     int64_t n = count - i < BLOCK ? count - i : BLOCK;
     asparse_element_to_int64(dataset->element, (const char *)rows + i * size, n, indices + i);
-    good = all_in_range(indices + i, n, end) && good;
+    good = asparse_all_in_range(indices + i, n, end) && good;
     if (has_checksum) checksum += asparse_checksum_int64(ASPARSE_SUM_INDICES, position + i, indices + i, 0, n);
   }
   r->checksum += checksum;

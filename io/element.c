@@ -98,3 +98,11 @@ int64_t asparse_element_to_values(asparse_element element, const void *from, int
   }
   return inexact;
 }
+
+/* An index below 0 or above end-1 makes one of the two negative. */
+bool asparse_all_in_range(const int64_t *indices, int64_t count, int64_t end) {
+  int64_t signs = 0;
+#pragma omp simd reduction(| : signs)
+  for (int64_t i = 0; i < count; i++) signs |= indices[i] | (int64_t)((uint64_t)end - 1 - (uint64_t)indices[i]);
+  return signs >= 0;
+}

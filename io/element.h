@@ -37,4 +37,7 @@ int64_t asparse_element_to_values(asparse_element element, const void *from, int
 /* to[i] = from[i], which must fit. Threaded. */
 void asparse_element_from_int64(asparse_element element, const int64_t *from, int64_t count, void *to);
 
+/* Are indices[count] all in 0 … end-1? By one thread. */
+bool asparse_all_in_range(const int64_t *indices, int64_t count, int64_t end);
+
 #endif

@@ -175,15 +175,17 @@ typedef struct index_array {
 static asparse_status read_indices(const reader *r, const index_array *x) {
   asparse_status status = ASPARSE_OK;
   asparse_npy npy;
-  int64_t bad = 0, signs = 0;
+  enum { BLOCK = 32 << 10 };
+  int64_t bad = 0;
+  bool good = true;
   TRY(open_array(r, x->name, &npy));
   TRY(asparse_npy_skip(&npy, x->first));
   TRY(asparse_npy_integers(&npy, x->count, x->to));
-  /* An index below 0 or above limit-1 makes one of the two negative. */
-#pragma omp parallel for simd schedule(static) reduction(| : signs)
-  for (int64_t i = 0; i < x->count; i++) signs |= x->to[i] | (int64_t)((uint64_t)x->limit - 1 - (uint64_t)x->to[i]);
-  while (signs < 0 && (uint64_t)x->to[bad] < (uint64_t)x->limit) bad++;
-  TRY_THAT(signs >= 0, ASPARSE_ERR_DATA, "%s: element %lld is %lld; expected 0 to %lld", npy.label,
+#pragma omp parallel for schedule(static) reduction(&& : good)
+  for (int64_t i = 0; i < x->count; i += BLOCK)
+    good = asparse_all_in_range(x->to + i, x->count - i < BLOCK ? x->count - i : BLOCK, x->limit) && good;
+  while (!good && (uint64_t)x->to[bad] < (uint64_t)x->limit) bad++;
+  TRY_THAT(good, ASPARSE_ERR_DATA, "%s: element %lld is %lld; expected 0 to %lld", npy.label,
            (long long)(x->first + bad), (long long)x->to[bad], (long long)x->limit - 1);
 cleanup:
   asparse_npy_close(&npy);

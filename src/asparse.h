@@ -130,7 +130,9 @@ ASPARSE_API void asparse_csr_destroy(asparse_csr **a);
 
 /* Collective. Partitions, moves rows to their ranks (to each of the ranks that share a part on a grid, once), and
  * splits them into own and halo columns. Takes *slab (freed, set to NULL). n: dense columns that the cost of a row is
- * predicted for. ERR_USAGE where the grid of the options does not fit the ranks. */
+ * predicted for. With exchange auto, contiguous parts and no grid it chooses exchange and grid by predicted time, from
+ * rates of links and cores that the first run on a host measures and remembers in a file (ASPARSE_CACHE, else
+ * ~/.cache/asparse). ERR_USAGE where the grid of the options does not fit the ranks. */
 ASPARSE_API asparse_status asparse_matrix_create(asparse_comm *comm, asparse_csr **slab, const asparse_options *options,
                                                  int64_t n, asparse_matrix **a);
 ASPARSE_API void asparse_matrix_destroy(asparse_matrix **a);
