@@ -21,6 +21,10 @@ static int environment_int(const char *name, int otherwise) {
 
 static const char *volatile current_phase = "starting";
 
+/* Sanitizers explain crashes themselves. */
+#ifdef __SANITIZE_ADDRESS__
+static void explain_crashes(void) {}
+#else
 static ssize_t say(const char *text) { return write(STDERR_FILENO, text, strlen(text)); }
 
 /* What crashed says so before it dies of the signal, by what a signal handler may call. */
@@ -35,14 +39,12 @@ static void say_crash(int number) {
   raise(number);
 }
 
-/* Sanitizers have their own. */
 static void explain_crashes(void) {
-#ifndef __SANITIZE_ADDRESS__
   const struct sigaction action = {.sa_handler = say_crash, .sa_flags = (int)SA_RESETHAND};
   sigaction(SIGSEGV, &action, NULL);
   sigaction(SIGBUS, &action, NULL);
-#endif
 }
+#endif
 
 void asparse_program_begin(int *argc, char ***argv) {
   signal(SIGPIPE, SIG_IGN);
