@@ -105,6 +105,7 @@ static void splits(void **unused) {
     assert_int_equal(sub->rank, sub->size - 1 - rank / parts);
     assert_true(sub->message_bytes == 123 && sub->timeout_seconds == 60);
     assert_string_equal(sub->phase, "splitting");
+    assert_true(sub->cores == test_comm->cores);
     int64_t sum = 1;
     assert_int_equal(asparse_comm_sum(sub, &sum, 1), ASPARSE_OK);
     assert_int_equal(sum, sub->size);
@@ -122,6 +123,15 @@ static void splits(void **unused) {
   }
   asparse_comm_timeout(test_comm, 0);
   test_comm->message_bytes = 1 << 30;
+}
+
+static void core_share(void **unused) {
+  (void)unused;
+  assert_true(test_comm->cores * test_comm->node_size >= 1);
+  const asparse_comm crowded = {.cores = 0.25}, roomy = {.cores = 4};
+  assert_true(asparse_comm_core_share(&crowded, 1) == 0.25);
+  assert_true(asparse_comm_core_share(&roomy, 2) == 1);
+  assert_true(asparse_comm_core_share(&roomy, 8) == 0.5);
 }
 
 /* A wait below the limit ends by itself, however late the answer. */
@@ -160,13 +170,10 @@ static void allocation_failures(void **unused) {
 }
 
 static int group(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(agreement),
-                                     cmocka_unit_test(severity),
-                                     cmocka_unit_test(exchanges),
-                                     cmocka_unit_test(owners),
-                                     cmocka_unit_test(splits),
-                                     cmocka_unit_test(waits),
-                                     cmocka_unit_test(allocation_failures)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(agreement), cmocka_unit_test(severity),
+                                     cmocka_unit_test(exchanges), cmocka_unit_test(owners),
+                                     cmocka_unit_test(splits),    cmocka_unit_test(core_share),
+                                     cmocka_unit_test(waits),     cmocka_unit_test(allocation_failures)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "plan/engines.h"
 #include "plan/link_cache.h"
 #include "plan/planner.h"
 #include "slabs.h"
@@ -19,6 +20,17 @@ static void write_cache(const char *text) {
     fclose(f);
   }
   MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void crowded_rates(void **unused) {
+  (void)unused;
+  asparse_comm comm = {.cores = 64};
+  asparse_host_rates alone, crowded;
+  assert_int_equal(asparse_engines_host_rates(&comm, &alone), ASPARSE_OK);
+  comm.cores = 0.25 * alone.threads;
+  assert_int_equal(asparse_engines_host_rates(&comm, &crowded), ASPARSE_OK);
+  assert_true(crowded.bytes_per_second == 0.25 * alone.bytes_per_second);
+  for (int i = 0; i < 3; i++) assert_true(crowded.flops_per_second[i] == 0.25 * alone.flops_per_second[i]);
 }
 
 /* The key of the file's first line. */
@@ -207,9 +219,13 @@ static void allocation_failures(void **unused) {
 }
 
 static int group(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(ways),         cmocka_unit_test(left_alone),
-                                     cmocka_unit_test(link_decides), cmocka_unit_test(remembered),
-                                     cmocka_unit_test(nowhere),      cmocka_unit_test(allocation_failures)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(ways),
+                                     cmocka_unit_test(left_alone),
+                                     cmocka_unit_test(link_decides),
+                                     cmocka_unit_test(remembered),
+                                     cmocka_unit_test(nowhere),
+                                     cmocka_unit_test(crowded_rates),
+                                     cmocka_unit_test(allocation_failures)};
   if (test_comm->rank == 0) snprintf(folder, sizeof folder, "/tmp/asparse-cache-%ld", (long)getpid());
   MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
   snprintf(file, sizeof file, "%s/links", folder);

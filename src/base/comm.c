@@ -1,6 +1,7 @@
 #include "base/comm.h"
 
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,9 +18,22 @@ asparse_status asparse_mpi_fail(int code, const char *call, const char *source, 
   return asparse_fail(ASPARSE_ERR_MPI, source, line, "MPI failed: %s (%.80s)", text, call);
 }
 
+/* Cores that the ranks of a node may use together. Collective on node. */
+static asparse_status count_cores(MPI_Comm node, int *cores) {
+  asparse_status status = ASPARSE_OK;
+  cpu_set_t own, all;
+  CPU_ZERO(&own);
+  sched_getaffinity(0, sizeof own, &own);
+  TRY_MPI(MPI_Allreduce(&own, &all, sizeof own, MPI_BYTE, MPI_BOR, node));
+  *cores = CPU_COUNT(&all) > 0 ? CPU_COUNT(&all) : 1;
+cleanup:
+  return status;
+}
+
 asparse_status asparse_comm_create(asparse_comm **out, MPI_Comm mpi) {
   asparse_status status = ASPARSE_OK;
   MPI_Comm node = MPI_COMM_NULL;
+  int cores = 1;
   asparse_comm *comm = asparse_calloc(1, sizeof *comm, "communicator");
   int failed = comm == NULL;
   if (comm) *comm = (asparse_comm){.mpi = MPI_COMM_NULL, .message_bytes = 1 << 30, .phase = "starting"};
@@ -33,6 +47,8 @@ asparse_status asparse_comm_create(asparse_comm **out, MPI_Comm mpi) {
   TRY_MPI(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank, MPI_INFO_NULL, &node));
   TRY_MPI(MPI_Comm_rank(node, &comm->node_rank));
   TRY_MPI(MPI_Comm_size(node, &comm->node_size));
+  TRY(count_cores(node, &cores));
+  comm->cores = (double)cores / comm->node_size;
   *out = comm;
   comm = NULL;
 cleanup:
@@ -54,6 +70,7 @@ asparse_status asparse_comm_split(asparse_comm *comm, int color, int key, aspars
   made->timeout_seconds = comm->timeout_seconds;
   made->phase = comm->phase;
   made->kind = comm->kind;
+  made->cores = comm->cores;
   *sub = made;
   made = NULL;
 cleanup:
@@ -69,6 +86,11 @@ void asparse_comm_destroy(asparse_comm **comm) {
 #endif
   if ((*comm)->mpi != MPI_COMM_NULL) MPI_Comm_free(&(*comm)->mpi);
   FREE(*comm);
+}
+
+double asparse_comm_core_share(const asparse_comm *comm, int threads) {
+  const double share = comm->cores / threads;
+  return share < 1 ? share : 1;
 }
 
 void asparse_comm_phase(asparse_comm *comm, const char *phase) {

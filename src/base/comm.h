@@ -17,6 +17,7 @@ typedef struct asparse_comm {
   MPI_Comm mpi; /* a duplicate, errors returned */
   int rank, size;
   int node_rank, node_size;  /* among the ranks of this host */
+  double cores;              /* for each rank of this host, when all work: below 1 where ranks share cores */
   int64_t message_bytes;     /* largest single message; lowered by tests */
   double timeout_seconds;    /* of a wait for other ranks; 0: waits for ever */
   const char *phase;         /* what this rank is doing, for messages */
@@ -31,6 +32,9 @@ ASPARSE_API void asparse_comm_destroy(asparse_comm **comm);
 /* Collective. A communicator of the ranks with the same color ≥ 0, ordered by key and then by rank; *sub is NULL where
  * color is negative. It takes over limits, phase and kind; the caller destroys it. */
 asparse_status asparse_comm_split(asparse_comm *comm, int color, int key, asparse_comm **sub);
+
+/* Local, pure. The part of a core that each of this rank's threads has: 1, or less with more threads than cores. */
+double asparse_comm_core_share(const asparse_comm *comm, int threads);
 
 /* Local. Names what this rank does from now on, in messages of failures; phase must outlive comm. */
 ASPARSE_API void asparse_comm_phase(asparse_comm *comm, const char *phase);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "plan/engines.h"
 #include "plan/profile.h"
 
 /* A candidate's lead on a sample beyond which counting the whole matrix would not change the choice. */
@@ -39,7 +40,7 @@ static asparse_status score(asparse_comm *comm, const asparse_local_csr *a, int6
   asparse_host_rates rates = {0};
   double predicted[ASPARSE_DEVICE_CANDIDATES];
   status = asparse_profile_create(a, n, sample, &profile);
-  if (status == ASPARSE_OK && space == ASPARSE_SPACE_HOST) status = asparse_host_rates_get(&rates);
+  if (status == ASPARSE_OK && space == ASPARSE_SPACE_HOST) status = asparse_engines_host_rates(comm, &rates);
   if (status == ASPARSE_OK && may_cluster(a, clustered, options)) {
     status = asparse_rows_cluster(a, clustered);
     if (status == ASPARSE_OK) status = asparse_profile_add_clustered(clustered->rows, &profile);

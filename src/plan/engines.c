@@ -17,3 +17,11 @@ asparse_status asparse_engines_open(asparse_comm *comm, const asparse_options *o
 cleanup:
   return status;
 }
+
+asparse_status asparse_engines_host_rates(const asparse_comm *comm, asparse_host_rates *rates) {
+  PASS(asparse_host_rates_get(rates));
+  const double share = asparse_comm_core_share(comm, rates->threads);
+  rates->bytes_per_second *= share;
+  for (int dtype = ASPARSE_FP64; dtype <= ASPARSE_BF16; dtype++) rates->flops_per_second[dtype] *= share;
+  return ASPARSE_OK;
+}

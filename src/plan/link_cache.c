@@ -22,8 +22,8 @@ static cache_key key_of(const asparse_comm *comm, const asparse_engine *engine) 
   char host[HOST_NAME_MAX + 1] = "";
   const char *device = engine->backend->device_name(engine);
   gethostname(host, sizeof host - 1);
-  snprintf(key.text, sizeof key.text, "%d ranks, %d on %s, %d threads of %ld, %s, %s", comm->size, comm->node_size,
-           host, omp_get_max_threads(), sysconf(_SC_NPROCESSORS_ONLN), device ? device : "host",
+  snprintf(key.text, sizeof key.text, "%d ranks, %d on %s, %d threads on %.4g cores, %s, %s", comm->size,
+           comm->node_size, host, omp_get_max_threads(), comm->cores, device ? device : "host",
            comm->kind == ASPARSE_COMM_NCCL ? "nccl" : "mpi");
   return key;
 }

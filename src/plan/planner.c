@@ -188,7 +188,7 @@ asparse_status asparse_planner_plan(asparse_comm *comm, const asparse_csr *slab,
   *p = (planner){.comm = comm, .slab = slab, .options = options};
   p->shape = (asparse_volume_shape){n, (int)asparse_dtype_size(slab->dtype), (int)asparse_dtype_size(c_dtype)};
   TRY(asparse_engines_open(comm, options, &p->engine));
-  if (p->engine->backend->space == ASPARSE_SPACE_HOST) status = asparse_host_rates_get(&p->rates);
+  if (p->engine->backend->space == ASPARSE_SPACE_HOST) status = asparse_engines_host_rates(comm, &p->rates);
   TRY(asparse_comm_agree(comm, status));
   TRY(asparse_link_cache_get(comm, p->engine, &links, &p->rates, &planning->link_remembered));
   planning->link = (asparse_link){links.latency_seconds, links.all_bytes_per_second};

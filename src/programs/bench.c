@@ -111,7 +111,7 @@ static asparse_status check_outputs(const bench *b) {
 static asparse_status begin(bench *b) {
   asparse_status status = ASPARSE_OK;
   TRY_THAT(b->comm->size == 1, ASPARSE_ERR_USAGE, "kernels are timed on one rank, not %d", b->comm->size);
-  TRY(asparse_program_threads(b->comm, b->options->threads, &b->record.threads));
+  b->record.threads = asparse_program_threads(b->comm, b->options->threads);
   TRY(bench_sources_find(b->options, &b->sources));
   TRY(check_outputs(b));
   TRY(bench_engine_open(b->options, &b->engine));

@@ -212,7 +212,6 @@ int main(int argc, char **argv) {
   asparse_csr *a = NULL;
   convert_options options;
   convert_record record = {0};
-  int threads = 0;
   if (parse_options(argc, argv, &options) != ASPARSE_OK) return asparse_program_usage_error(program);
   if (options.help || options.version) {
     if (options.version) asparse_program_version(program);
@@ -222,7 +221,7 @@ int main(int argc, char **argv) {
   char *command = asparse_program_command(argc, argv);
   asparse_program_begin(&argc, &argv);
   TRY(asparse_comm_create(&comm, MPI_COMM_WORLD));
-  TRY(asparse_program_threads(comm, 0, &threads));
+  asparse_program_threads(comm, 0);
   TRY(asparse_program_output_check(comm, options.input, options.output));
 
   double start = asparse_seconds();

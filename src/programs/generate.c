@@ -135,11 +135,10 @@ static asparse_status run(asparse_comm *comm, const generate_options *o, const c
   asparse_status status = ASPARSE_OK;
   asparse_csr *a = NULL;
   generate_record r = {0};
-  int threads = 0;
   asparse_generator_text(&o->generator, r.text);
   asparse_provenance provenance = {
       .program = "asparse_generate " ASPARSE_VERSION, .source = r.text, .options = command};
-  TRY(asparse_program_threads(comm, 0, &threads));
+  asparse_program_threads(comm, 0);
   TRY(asparse_program_output_check(comm, NULL, o->output));
   if (!o->quiet) asparse_program_progress(comm, "generating");
   double start = asparse_seconds();

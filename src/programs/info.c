@@ -67,9 +67,8 @@ static asparse_status run(asparse_comm *comm, const info_options *options) {
   asparse_status status = ASPARSE_OK;
   static info_record r;
   asparse_csr *slab = NULL;
-  int threads = 0;
   r.options = options;
-  TRY(asparse_program_threads(comm, options->threads, &threads));
+  asparse_program_threads(comm, options->threads);
   TRY(check_outputs(comm, options));
   TRY(inspect(comm, &r, &slab));
   asparse_program_progress(comm, NULL);

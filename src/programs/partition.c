@@ -118,9 +118,8 @@ cleanup:
 static asparse_status run(asparse_comm *comm, const partition_options *options, const char *command) {
   asparse_status status = ASPARSE_OK;
   cutting cut = {.options = options};
-  int threads = 0;
   double start = asparse_seconds();
-  TRY(asparse_program_threads(comm, options->threads, &threads));
+  asparse_program_threads(comm, options->threads);
   TRY(asparse_program_output_check(comm, options->matrix, options->output));
   asparse_program_progress(comm, "reading the matrix");
   TRY(asparse_csr_read_with(comm, options->matrix, &options->read, &cut.slab, NULL));

@@ -114,46 +114,17 @@ void asparse_program_progress(asparse_comm *comm, const char *phase) {
   fprintf(stderr, "\r\033[K%s%s", phase ? phase : "", phase ? "…" : "");
 }
 
-/* Cores that the ranks of this node may use together. Collective. */
-static asparse_status node_cores(asparse_comm *comm, int *cores) {
-  asparse_status status = ASPARSE_OK;
-  MPI_Comm node = MPI_COMM_NULL;
-  cpu_set_t own, all;
-  CPU_ZERO(&own);
-  sched_getaffinity(0, sizeof own, &own);
-  TRY_MPI(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank, MPI_INFO_NULL, &node));
-  TRY_MPI(MPI_Allreduce(&own, &all, sizeof own, MPI_BYTE, MPI_BOR, node));
-  *cores = CPU_COUNT(&all);
-cleanup:
-  if (node != MPI_COMM_NULL) MPI_Comm_free(&node);
-  return status;
-}
-
-asparse_status asparse_program_threads(asparse_comm *comm, int wanted, int *threads) {
-  asparse_status status = ASPARSE_OK;
+int asparse_program_threads(const asparse_comm *comm, int wanted) {
   cpu_set_t own;
-  int cores = 1;
   CPU_ZERO(&own);
   sched_getaffinity(0, sizeof own, &own);
-  TRY(node_cores(comm, &cores));
-  int share = cores / comm->node_size, most = CPU_COUNT(&own);
+  int share = (int)comm->cores, most = CPU_COUNT(&own);
   if (share > most) share = most;
   if (share < 1) share = 1;
-  *threads = wanted > 0 ? wanted : environment_int("OMP_NUM_THREADS", share);
-  if (*threads < 1) *threads = share;
-  omp_set_num_threads(*threads);
-cleanup:
-  return status;
-}
-
-asparse_status asparse_program_core_share(asparse_comm *comm, int threads, double *share) {
-  asparse_status status = ASPARSE_OK;
-  int cores = 1;
-  TRY(node_cores(comm, &cores));
-  *share = (double)cores / ((double)comm->node_size * threads);
-  if (*share > 1) *share = 1;
-cleanup:
-  return status;
+  int threads = wanted > 0 ? wanted : environment_int("OMP_NUM_THREADS", share);
+  if (threads < 1) threads = share;
+  omp_set_num_threads(threads);
+  return threads;
 }
 
 static asparse_status output_check(const char *input, const char *output) {

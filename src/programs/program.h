@@ -27,13 +27,9 @@ bool asparse_program_terminal(void);
  * (phase NULL). */
 void asparse_program_progress(asparse_comm *comm, const char *phase);
 
-/* OpenMP threads for this rank: cores this node's ranks may use, shared evenly, unless wanted > 0 or
- * OMP_NUM_THREADS says otherwise. Collective. */
-asparse_status asparse_program_threads(asparse_comm *comm, int wanted, int *threads);
-
-/* The part of a core that each thread of this node's ranks has: 1, or less with more threads than cores.
- * Collective. */
-asparse_status asparse_program_core_share(asparse_comm *comm, int threads, double *share);
+/* Local. Sets and returns OpenMP's threads for this rank: cores this node's ranks may use, shared evenly, unless
+ * wanted > 0 or OMP_NUM_THREADS says otherwise. */
+int asparse_program_threads(const asparse_comm *comm, int wanted);
 
 /* Collective. Can `output` (NULL: nothing) be written, and is it another file than `input`
  * ("file" or "file::/object"; NULL: none)? Asked before the work, not after it. */

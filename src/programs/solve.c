@@ -222,7 +222,7 @@ static asparse_status solve(asparse_comm *comm, const solve_options *options, so
   asparse_plan *plan = NULL;
   operand_source source = {0};
 
-  TRY(asparse_program_threads(comm, options->threads, &record->threads));
+  record->threads = asparse_program_threads(comm, options->threads);
   record->repeats = asparse_calloc(options->repeat, sizeof *record->repeats, "repeats");
   TRY(asparse_comm_agree(comm, record->repeats ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
   TRY(asparse_program_output_check(comm, options->generate ? NULL : options->matrix, options->output));

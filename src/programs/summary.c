@@ -158,7 +158,7 @@ asparse_status summary_create(asparse_comm *comm, const solve_record *record, su
   TRY(gather_spreads(comm, record, out));
   TRY(gather_places(comm, record, out));
   TRY(asparse_comm_agree(comm, asparse_host_rates_get(&rates)));
-  TRY(asparse_program_core_share(comm, record->threads, &out->core_share));
+  out->core_share = asparse_comm_core_share(comm, record->threads);
   if (record->n_repeats > 0) {
     out->min_seconds = record->repeats[0];
     out->median_seconds = record->repeats[record->n_repeats / 2];
