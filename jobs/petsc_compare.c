@@ -26,6 +26,7 @@ typedef struct options {
 typedef struct timing {
   const char *type;
   double best, median;   /* seconds */
+  int64_t words;         /* of B received by all ranks in a product */
   double relative_error; /* largest of the sampled rows, |c − ref| / Σ|a||b| */
 } timing;
 
@@ -126,6 +127,17 @@ cleanup:
   return status;
 }
 
+/* Elements of B that a product brings to all ranks: a row for each column that a rank has beside its own. */
+static asparse_status count_words(Mat a, int64_t n, int64_t *words) {
+  asparse_status status = ASPARSE_OK;
+  PetscInt ghosts = 0;
+  TRY_PETSC(MatGetGhosts(a, &ghosts, NULL));
+  int64_t own = (int64_t)ghosts * n;
+  TRY_MPI(MPI_Allreduce(&own, words, 1, MPI_INT64_T, MPI_SUM, PETSC_COMM_WORLD));
+cleanup:
+  return status;
+}
+
 static int compare_doubles(const void *left, const void *right) {
   double a = *(const double *)left, b = *(const double *)right;
   return (a > b) - (a < b);
@@ -159,6 +171,7 @@ static asparse_status measure(const asparse_csr *slab, const options *o, bool se
   TRY(create_sparse(slab, sequential ? MATSEQAIJ : MATMPIAIJ, &a));
   TRY(create_dense(a, o->cols, o->seed, sequential ? MATSEQDENSE : MATMPIDENSE, &b));
   TRY(time_products(a, b, &c, o->repeat, t));
+  if (!sequential) TRY(count_words(a, o->cols, &t->words));
   TRY(sampled_error(slab, c, o->cols, o->seed, &t->relative_error));
 cleanup:
   MatDestroy(&a);
@@ -171,10 +184,10 @@ static void print_result(const options *o, const asparse_csr *slab, int64_t nnz,
   printf(
       "{\"program\": \"PETSc %d.%d.%d\", \"type\": \"%s\", \"matrix\": \"%s\", \"m\": %lld, \"k\": %lld, \"nnz\": %lld, "
       "\"n\": %lld, \"ranks\": %d, \"precision\": \"fp64\", \"repeats\": %lld, \"best_seconds\": %.9g, "
-      "\"median_seconds\": %.9g, \"gflops\": %.6g, \"relative_error\": %.3g}\n",
+      "\"median_seconds\": %.9g, \"words\": %lld, \"gflops\": %.6g, \"relative_error\": %.3g}\n",
       PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, PETSC_VERSION_SUBMINOR, t->type, o->path, (long long)slab->m,
       (long long)slab->k, (long long)nnz, (long long)o->cols, ranks, (long long)o->repeat, t->best, t->median,
-      2.0 * (double)nnz * (double)o->cols / t->best * 1e-9, t->relative_error);
+      (long long)t->words, 2.0 * (double)nnz * (double)o->cols / t->best * 1e-9, t->relative_error);
 }
 
 int main(int argc, char **argv) {
