@@ -145,10 +145,17 @@ class Job:
         """To end early, as Slurm does before the time limit."""
         self.command("scancel", "--batch", "--signal=USR1", self.number + task)
 
+    def steps(self, task=""):
+        """Sockets of the job's steps that still live."""
+        name = re.compile(rf"(?<!\d){self.show(task)['JobId']}\.\d+$")
+        return [path for path in self.cluster.state.glob("n[12]/*") if name.search(path.name)]
+
     def again(self, task=""):
-        """Starts a requeued job at once, not after the two minutes that Slurm lets it wait."""
+        """Starts a requeued job at once, not after the two minutes that Slurm lets it wait: for the sake of its old
+        steps, beside which a new one of the same name cannot start (and srun then ends with 0)."""
         self.requeued(task)
         time.sleep(LATER)
+        self.wait("rid of its steps", lambda _: not self.steps(task), task)
         self.command("scontrol", "update", f"JobId={self.number}{task}", "StartTime=now")
 
     def output(self):
@@ -185,7 +192,7 @@ def check_product(checks, job, expected, ranks):
         return
     record = job.report()
     checks.that((record["ranks"], record["hosts"]) == (ranks, hosts), f"{job.label}: {record['ranks']} on {hosts}")
-    checks.that(record["verification"]["passed"] and not record["interrupted"], f"{job.label}: {record}")
+    checks.that(record["verification"]["passed"] and not record["interrupted"], f"{job.label}: {job.output()}")
     checks.that("verified   yes" in job.output() and "exit code 0" in job.output(), f"{job.label}: {job.output()}")
     checks.that(np.allclose(read_dense(job.folder / "C.h5"), expected, rtol=1e-12, atol=1e-12), f"{job.label}: C")
 
@@ -245,8 +252,8 @@ def asked(checks, cluster, folder, expected):
     for job in jobs:
         checks.that(job.requeued()["Restarts"] == "1", f"{job.label}: {job.show()}")
         record = job.report()
-        checks.that(record["interrupted"] and record["verification"]["passed"], f"{job.label}: {record}")
-        checks.that(0 < record["multiply"]["repeats_done"] < record["multiply"]["repeat"], f"{job.label}: {record}")
+        checks.that(record["interrupted"] and record["verification"]["passed"], f"{job.label}: {job.output()}")
+        checks.that(0 < record["multiply"]["repeats_done"] < record["multiply"]["repeat"], f"{job.label}: {job.output()}")
         checks.that("exit code 85" in job.output(), f"{job.label}: {job.output()}")
         checks.that(np.allclose(read_dense(job.folder / "C.h5"), expected, rtol=1e-12, atol=1e-12), f"{job.label}: C")
     for job in jobs:
