@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import math
 import os
 import re
 import shlex
@@ -305,11 +306,20 @@ def sizes(checks, rows):
 
 
 def other_tools(checks, rows, out, folder):
-    names = {"--csv": folder / "a.csv", "--json": folder / "a.json", "--extra-p": folder / "a.jsonl"}
+    names = {"--csv": folder / "a.csv", "--short": folder / "short.csv", "--json": folder / "a.json", "--extra-p": folder / "a.jsonl"}
     result = drive("export", out, *(word for pair in names.items() for word in pair))
     checks.that(result.returncode == OK, said(result))
     for name in ("csv", "json"):
         checks.that((folder / f"a.{name}").read_bytes() == (out / f"scaling.{name}").read_bytes(), f"exported {name}")
+    with (folder / "short.csv").open() as file:
+        table = list(csv.DictReader(file))
+    good = [row for row in rows if row["status"] == "ok"]
+    checks.that(len(table) == len(good) > 0 and list(table[0]) == list(records.SHORT), f"short table: {table[:1]}")
+    for line, row in zip(table, good):
+        checks.that(math.isclose(float(line["time_ms"]), 1e3 * row["median_seconds"], rel_tol=1e-5)
+                    and (line["p"], line["n"]) == (str(row["ranks"]), str(row["columns"]))
+                    and int(line["bytes_max"]) == row["bytes_received_max"] + row["layout_bytes_received_max"]
+                    and 0 <= float(line["exposed_fraction"]) <= 1, f"short line {line}")
     lines = [json.loads(line) for line in (folder / "a.jsonl").read_text().splitlines()]
     times = sorted((line["callpath"], line["params"]["p"]) for line in lines if line["metric"] == "time")
     wanted = sorted((name, p) for name in ("strong grid2d:40,40 rows", "weak rmat:8,8 rows") for p in (1, 2, 3) * 3)

@@ -146,6 +146,7 @@ FIELDS = [
      report("verification", "max_relative_error")),
     ("exchange_used", "string", "", "rows, replicate, cover, columns, grid", report("choices", "exchange")),
     ("grid", "string", "", "row parts x column blocks", grid),
+    ("chunks", "integer", "", "chunks of columns that rows of B came in", report("choices", "chunks")),
     ("format", "string", "", "of the own columns' shards", report("choices", "format")),
     ("kernel", "string", "", "", report("choices", "kernel")),
     ("backend_used", "string", "", "host or cuda", report("choices", "backend")),
@@ -169,6 +170,10 @@ FIELDS = [
     ("slurm_job", "string", "", "where it ran in one", lambda record: record["slurm_job"]),
     ("command", "string", "", "as it was run", lambda record: record["command"]),
 ]
+
+
+SHORT = ("matrix", "n", "p", "kind", "placement", "mode", "chunks", "time_ms", "speedup", "exposed_fraction",
+         "predicted_ms", "bytes_max")
 
 
 def schema():
@@ -210,6 +215,33 @@ def to_csv(rows):
     writer.writeheader()
     for row in rows:
         writer.writerow({name: int(value) if isinstance(value, bool) else value for name, value in row.items()})
+    return out.getvalue()
+
+
+def short(row):
+    """What a table in a paper holds of a case."""
+    used = row["exchange_used"] if row["exchange"] else "none"
+    exposed, received, layout = (row[name] for name in ("exposed_wait_max_seconds", "bytes_received_max",
+                                                        "layout_bytes_received_max"))
+    return {"matrix": row["matrix"], "n": row["columns"], "p": row["ranks"], "kind": row["kind"],
+            "placement": row["placement"], "mode": f"grid {row['grid']}" if used == "grid" else used,
+            "chunks": row["chunks"], "time_ms": in_ms(row["median_seconds"]), "speedup": row["speedup"],
+            "exposed_fraction": ratio(exposed, row["median_seconds"]), "predicted_ms": in_ms(row["predicted_seconds"]),
+            "bytes_max": None if received is None else received + layout}
+
+
+def in_ms(seconds):
+    return None if seconds is None else 1e3 * seconds
+
+
+def to_short_csv(rows):
+    """Twelve fields of the cases that ended well."""
+    out = io.StringIO()
+    kept = [short(row) for row in rows if row["status"] == "ok"]
+    writer = csv.DictWriter(out, SHORT, lineterminator="\n")
+    writer.writeheader()
+    for row in kept:
+        writer.writerow({name: f"{value:.6g}" if isinstance(value, float) else value for name, value in row.items()})
     return out.getvalue()
 
 
