@@ -14,7 +14,7 @@ typedef struct asparse_device_shard asparse_device_shard; /* see kernels/device_
 
 typedef struct asparse_event asparse_event; /* a moment in a queue's work */
 
-enum { ASPARSE_MARKS = 8 };
+enum { ASPARSE_MARKS = 12 };
 
 /* A GPU works off two queues at once: one multiplies, the other packs and copies what is exchanged. */
 typedef enum asparse_queue { ASPARSE_QUEUE_COMPUTE = 0, ASPARSE_QUEUE_EXCHANGE, ASPARSE_QUEUES } asparse_queue;

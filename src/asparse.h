@@ -48,6 +48,10 @@ typedef struct asparse_options {
   /* A grid of ranks: rank i·grid_columns + j has row part i of A and block j of the columns of B and C, and ranks with
    * the same block exchange rows of it as exchange says (grid: as auto does). Both 0: P × 1, or what exchange needs. */
   int32_t grid_rows, grid_columns;
+  /* Chunks of columns, 1 to 4, in which rows of B travel, so that the first are multiplied while the rest travel; fewer
+   * where they would have less than 8 columns, 1 with cover and reproducible. 0: as the planner of exchange auto
+   * predicts, else 1. */
+  int32_t chunks;
   asparse_placement operands;
   asparse_backend_kind backend;
   asparse_comm_kind comm; /* what rows of B travel by between GPUs */
@@ -83,11 +87,12 @@ typedef struct asparse_stats {
   int64_t device_bytes;           /* shards and workspace on the GPU */
   asparse_exchange_mode exchange; /* among ranks with the same block of columns: rows, replicate, cover */
   int32_t grid_rows, grid_columns;
+  int32_t chunks;        /* of columns that rows of B came in */
   const char *transport; /* what rows of B travel by: "mpi", "nccl" */
   asparse_format format, offd_format;
   int32_t unit, offd_unit;
-  int64_t nnz, stored;      /* this rank's entries, without and with padding */
-  double predicted_seconds; /* of the local work, by the cost model */
+  int64_t nnz, stored;                                         /* this rank's entries, without and with padding */
+  double predicted_seconds;                                    /* of the local work, by the cost model */
   double predicted_exchange_seconds, predicted_layout_seconds; /* of what is moved, by links measured or usual */
   /* Of this rank's part of an execute: layout + max(own columns, exchange) + halo columns. */
   double predicted_execute_seconds;

@@ -67,29 +67,49 @@ static void times_follow_the_formula(void **unused) {
   (void)unused;
   const asparse_profile whole = whole_profile();
   const asparse_mode_compute compute = {&whole, &rates};
-  for (double rate = 1e7; rate < 1e13; rate *= 10) { /* hidden behind own columns, or not */
+  int in_chunks[2] = {0, 0};
+  for (double rate = 1e7; rate < 1e13; rate *= 3) { /* hidden behind own columns, or not */
     const asparse_link link = {3e-6, rate};
     choice c;
     choose(&c, 100, 60, 0.75, link, true);
     const double quarter = asparse_mode_part_seconds(&c.volumes[1], &compute, 0, 32);
     const double sixteenth = asparse_mode_part_seconds(&c.volumes[2], &compute, 0, 128);
+    const double halves = 2 * asparse_mode_part_seconds(&c.volumes[2], &compute, 0, 64);
     const double block = asparse_mode_part_seconds(&c.volumes[0], &compute, 0, 8);
-    const double rows = 15 * 3e-6 + 1500 * 128 * 8 / rate, grid = 3 * 3e-6 + 300 * 32 * 8 / rate;
+    const double rows = 15 * 3e-6 + 1500 * 128 * 8 / rate, rows_in_two = rows + 15 * 3e-6;
+    const double grid = 3 * 3e-6 + 300 * 32 * 8 / rate;
     const double cover = 15 * 3e-6 + 900 * 128 * 8 / rate, all = 15 * 3e-6 + 15. * 4096 * 128 * 8 / rate;
     /* B: rows of the others' slices in own columns; C: own slice in the others' columns; 15 messages for each. */
     const double columns = 30 * 3e-6 + 2 * 15. * 4096 * 8 * 8 / rate;
     const double grid_layout = 6 * 3e-6 + 2 * 3. * 4096 * 32 * 8 / rate;
-    assert_near(c.candidates[0].exchange_seconds, all);
-    assert_near(c.candidates[0].predicted_seconds, fmax(0.75 * sixteenth, all) + 0.25 * sixteenth);
-    assert_near(c.candidates[1].exchange_seconds, rows);
-    assert_near(c.candidates[1].compute_seconds, sixteenth);
-    assert_near(c.candidates[1].predicted_seconds, fmax(0.75 * sixteenth, rows) + 0.25 * sixteenth);
+    const double all_at_once = fmax(0.75 * sixteenth, all) + 0.25 * sixteenth;
+    const double at_once = fmax(0.75 * sixteenth, rows) + 0.25 * sixteenth;
+    const double first = fmax(0.75 * sixteenth, rows_in_two / 2) + 0.125 * halves;
+    const double in_two = fmax(first, rows_in_two) + 0.125 * halves;
+    const int chunks = in_two < 0.98 * at_once ? 2 : 1;
+    in_chunks[chunks - 1]++;
+    assert_int_equal(c.candidates[1].chunks, chunks);
+    assert_near(c.candidates[1].exchange_seconds, chunks == 2 ? rows_in_two : rows);
+    assert_near(c.candidates[1].compute_seconds, chunks == 2 ? 0.75 * sixteenth + 0.25 * halves : sixteenth);
+    assert_near(c.candidates[1].predicted_seconds, chunks == 2 ? in_two : at_once);
+    assert_true(c.candidates[0].predicted_seconds <= all_at_once * (1 + 1e-9));
     assert_near(c.candidates[2].layout_seconds, columns);
     assert_near(c.candidates[2].exchange_seconds, 0);
     assert_near(c.candidates[2].predicted_seconds, columns + block);
     assert_near(c.candidates[3].layout_seconds, grid_layout);
     assert_near(c.candidates[3].predicted_seconds, grid_layout + fmax(0.75 * quarter, grid) + 0.25 * quarter);
     assert_near(c.candidates[4].predicted_seconds, fmax(0.75 * sixteenth, cover) + 0.25 * sixteenth);
+  }
+  assert_true(in_chunks[0] > 0 && in_chunks[1] > 0);
+}
+
+static void pipeline(void **unused) {
+  (void)unused;
+  for (int chunks = 1; chunks <= 4; chunks++) {
+    assert_near(asparse_mode_pipeline_seconds(8, 0, 4, chunks), 12);
+    assert_near(asparse_mode_pipeline_seconds(8, 8. / chunks, 4, chunks), 12);      /* all hidden */
+    assert_near(asparse_mode_pipeline_seconds(1, 20, 4, chunks), 20 + 4. / chunks); /* the last chunk is not */
+    assert_near(asparse_mode_pipeline_seconds(0, 4, 20, chunks), 20 + 4. / chunks); /* but for the first */
   }
 }
 
@@ -104,7 +124,7 @@ static void slowest_rank_decides(void **unused) {
   part[2].sent = 50000;
   part[1].received = 20000;
   part[3].nnz *= 2;
-  asparse_mode_candidate rows = {.mode = ASPARSE_EXCHANGE_ROWS, .volumes = &volumes, .pn = 1};
+  asparse_mode_candidate rows = {.mode = ASPARSE_EXCHANGE_ROWS, .volumes = &volumes, .pn = 1, .wanted_chunks = 1};
   assert_int_equal(asparse_mode_choose(&rows, 1, &compute, &link, &shape, true), 0);
   assert_near(rows.exchange_seconds, 50000 * 128 * 8 / 1e9);
   assert_near(rows.compute_seconds, asparse_mode_part_seconds(&volumes, &compute, 3, 128));
@@ -128,6 +148,7 @@ static void choices(void **unused) {
   const asparse_mode_compute compute = {&whole, &rates};
   choose(&c, 3000, 2980, 0.1, slow, true); /* what covers save is not worth them */
   asparse_mode_candidate simpler[2] = {c.candidates[1], c.candidates[4]};
+  simpler[0].wanted_chunks = 1;
   assert_int_equal(asparse_mode_choose(simpler, 2, &compute, &slow, &shape, true), 0);
   assert_true(simpler[1].predicted_seconds < simpler[0].predicted_seconds);
   choose(&c, 4096, 4096, 0.06, slow, true);
@@ -154,8 +175,9 @@ static void gpu_model(void **unused) {
 }
 
 static int group(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(times_follow_the_formula), cmocka_unit_test(slowest_rank_decides),
-                                     cmocka_unit_test(choices), cmocka_unit_test(gpu_model)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(times_follow_the_formula), cmocka_unit_test(pipeline),
+                                     cmocka_unit_test(slowest_rank_decides), cmocka_unit_test(choices),
+                                     cmocka_unit_test(gpu_model)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

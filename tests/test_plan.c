@@ -1,75 +1,7 @@
 /* The whole path on all ranks against the oracle: formats, exchanges, partitions, types, short messages,
- * allocation failures; and verification against planted faults. */
-#include <math.h>
-#include <string.h>
-
+ * allocation failures. */
 #include "asparse_config.h"
-#include "plan/plan.h"
-#include "slabs.h"
-
-typedef struct problem {
-  asparse_csr *whole;
-  asparse_matrix *a;
-  asparse_plan *plan;
-  asparse_dense *b, *c;
-} problem;
-
-static void problem_free(problem *p) {
-  asparse_dense_destroy(&p->b);
-  asparse_dense_destroy(&p->c);
-  asparse_plan_destroy(&p->plan);
-  asparse_matrix_destroy(&p->a);
-  asparse_csr_destroy(&p->whole);
-}
-
-static asparse_status problem_solve(problem *p, asparse_csr *slab, const asparse_options *options, int64_t n) {
-  asparse_status status = ASPARSE_OK;
-  TRY(asparse_matrix_create(test_comm, &slab, options, n, &p->a));
-  TRY(asparse_plan_create(p->a, options, n, &p->plan));
-  TRY(asparse_comm_agree(test_comm, asparse_plan_operands(p->plan, &p->b, &p->c)));
-  asparse_plan_fill_random(p->plan, p->b, 7);
-  memset(p->c->values, 0xff, (size_t)(p->c->m * p->c->ld) * asparse_dtype_size(p->c->dtype)); /* NaN */
-  TRY(asparse_plan_execute(p->plan, p->b, p->c));
-cleanup:
-  return status;
-}
-
-/* |C − AB| ≤ γ·|A||B| for this rank's share, from the whole matrix and B made anew. */
-static void assert_right(const problem *p, asparse_dtype dtype) {
-  const asparse_csr *a = p->whole;
-  double u = dtype == ASPARSE_FP64 ? 0x1p-52 : 0x1p-23;
-  double element[2];
-  for (int64_t i = 0; i < p->c->m; i++) {
-    int64_t row = asparse_plan_c_row(p->plan, i);
-    for (int64_t j = 0; j < p->c->n; j++) {
-      double sum = 0, size = 0, q = (double)(a->row_ptr[row + 1] - a->row_ptr[row]) + 1;
-      for (int64_t e = a->row_ptr[row]; e < a->row_ptr[row + 1]; e++) {
-        asparse_store(dtype, element, 0, asparse_random_element(7, a->col_idx[e], asparse_plan_column(p->plan, j)));
-        asparse_store(dtype, element + 1, 0, ((const double *)a->values)[e]);
-        double x = asparse_load(dtype, element, 0) * asparse_load(dtype, element + 1, 0);
-        sum += x;
-        size += fabs(x);
-      }
-      double found = asparse_load(p->c->dtype, p->c->values, i * p->c->ld + j);
-      assert_true(fabs(found - sum) <= q * u * size);
-    }
-  }
-}
-
-static void check(uint64_t *state, asparse_csr *whole, const asparse_options *options, int64_t n) {
-  problem p = {.whole = whole};
-  asparse_verification verification;
-  assert_int_equal(problem_solve(&p, test_slab(whole, test_comm, state), options, n), ASPARSE_OK);
-  assert_right(&p, p.a->dtype);
-  assert_int_equal(asparse_verify(p.plan, p.b, p.c, 3, &verification), ASPARSE_OK);
-  assert_true(verification.passed);
-  assert_int_equal(verification.rows_checked, whole->m);
-  p.whole = NULL;
-  problem_free(&p);
-}
-
-/* More ranks than a machine has cores take long: fewer combinations of what is covered on fewer ranks. */
-static bool many_ranks(void) { return test_comm->size > 4; }
+#include "problem.h"
 
 static void all_paths_are_right(void **unused) {
   (void)unused;
@@ -91,6 +23,7 @@ static void all_paths_are_right(void **unused) {
           options.exchange = (asparse_exchange_mode)exchange;
           options.precision = (asparse_dtype)dtype;
           options.own_precision = false;
+          options.chunks = 1 + exchange % 3;
           check(&state, whole, &options, 5 + 4 * format);
         }
       }
@@ -124,6 +57,7 @@ static void grids_are_right(void **unused) {
           options.format = (asparse_format)(combination % 4);
           options.precision = (asparse_dtype)(combination % 3);
           options.own_precision = false;
+          options.chunks = combination % (1 + ASPARSE_MOST_CHUNKS);
           check(&state, whole, &options, shapes[s].n);
         }
       }
@@ -363,101 +297,6 @@ static void short_messages(void **unused) {
   asparse_csr_destroy(&whole);
 }
 
-/* B and C may be parts of larger arrays. */
-static void leading_dimensions(void **unused) {
-  (void)unused;
-  uint64_t state = 4;
-  asparse_options options = asparse_options_default();
-  for (int exchange = ASPARSE_EXCHANGE_REPLICATE; exchange <= ASPARSE_EXCHANGE_ROWS; exchange++) {
-    problem p = {.whole = test_whole(&state, 60, 60, 5, -1)};
-    asparse_dense *wide_b = NULL, *wide_c = NULL;
-    options.exchange = (asparse_exchange_mode)exchange;
-    assert_int_equal(problem_solve(&p, test_slab(p.whole, test_comm, &state), &options, 10), ASPARSE_OK);
-    assert_int_equal(asparse_dense_create(&wide_b, p.b->m, 13, ASPARSE_FP64), ASPARSE_OK);
-    assert_int_equal(asparse_dense_create(&wide_c, p.c->m, 15, ASPARSE_FP64), ASPARSE_OK);
-    for (int64_t i = 0; i < wide_b->m * 13; i++) ((double *)wide_b->values)[i] = NAN;
-    for (int64_t i = 0; i < wide_c->m * 15; i++) ((double *)wide_c->values)[i] = -77;
-    for (int64_t i = 0; i < wide_b->m; i++)
-      memcpy((double *)wide_b->values + 13 * i, (double *)p.b->values + 10 * i, 80);
-    wide_b->n = wide_c->n = 10;
-    assert_int_equal(asparse_plan_execute(p.plan, wide_b, wide_c), ASPARSE_OK);
-    for (int64_t i = 0; i < wide_c->m; i++) {
-      assert_memory_equal((double *)wide_c->values + 15 * i, (double *)p.c->values + 10 * i, 80);
-      for (int j = 10; j < 15; j++) assert_true(((double *)wide_c->values)[15 * i + j] == -77);
-    }
-    asparse_dense_destroy(&wide_b);
-    asparse_dense_destroy(&wide_c);
-    problem_free(&p);
-  }
-}
-
-/* A flipped bit in one element of C is found, whatever the row: exponent, high and middle mantissa. */
-static void faults_are_found(void **unused) {
-  (void)unused;
-  uint64_t state = 5;
-  asparse_options options = asparse_options_default();
-  options.own_precision = false;
-  options.precision = ASPARSE_FP32;
-  problem p = {.whole = test_whole(&state, 300, 300, 6, -1)};
-  asparse_verification v;
-  assert_int_equal(problem_solve(&p, test_slab(p.whole, test_comm, &state), &options, 12), ASPARSE_OK);
-  for (int trial = 0; trial < (many_ranks() ? 10 : 40); trial++) {
-    int owner = (int)test_random(&state, test_comm->size), bit = 18 + (int)test_random(&state, 13);
-    int64_t at = test_random(&state, 1 << 20);
-    uint32_t *bits = p.c->values;
-    bool mine = owner == test_comm->rank && p.c->m > 0;
-    int64_t rows = mine ? 1 : 0;
-    if (mine) bits[at % (p.c->m * 12)] ^= 1u << bit;
-    assert_int_equal(asparse_comm_sum(test_comm, &rows, 1), ASPARSE_OK);
-    asparse_status status = asparse_verify(p.plan, p.b, p.c, (uint64_t)trial, &v);
-    assert_int_equal(status, rows ? ASPARSE_ERR_VERIFY : ASPARSE_OK);
-    assert_int_equal(v.passed, rows == 0);
-    assert_true(rows == 0 || v.failed_row >= 0);
-    if (mine) bits[at % (p.c->m * 12)] ^= 1u << bit;
-    asparse_error_clear();
-  }
-  assert_int_equal(asparse_verify(p.plan, p.b, p.c, 1, &v), ASPARSE_OK);
-  problem_free(&p);
-}
-
-/* Sums that round with a bias (equal terms, long rows) are no faults. */
-static void biased_sums_are_no_faults(void **unused) {
-  (void)unused;
-  uint64_t state = 6;
-  asparse_options options = asparse_options_default();
-  options.own_precision = false;
-  options.precision = ASPARSE_FP32;
-  asparse_verification v;
-  problem p = {.whole = test_whole(&state, 8, 30000, 1, -1)};
-  for (int64_t e = 0; e < p.whole->nnz; e++) ((double *)p.whole->values)[e] = 1;
-  assert_int_equal(problem_solve(&p, test_slab(p.whole, test_comm, &state), &options, 3), ASPARSE_OK);
-  for (int64_t i = 0; i < p.b->m * 3; i++) ((float *)p.b->values)[i] = 0.1f;
-  assert_int_equal(asparse_plan_execute(p.plan, p.b, p.c), ASPARSE_OK);
-  assert_int_equal(asparse_verify(p.plan, p.b, p.c, 1, &v), ASPARSE_OK);
-  problem_free(&p);
-}
-
-static void wrong_operands(void **unused) {
-  (void)unused;
-  uint64_t state = 7;
-  asparse_options options = asparse_options_default();
-  problem p = {.whole = test_whole(&state, 30, 30, 5, -1)};
-  assert_int_equal(problem_solve(&p, test_slab(p.whole, test_comm, &state), &options, 4), ASPARSE_OK);
-  p.b->n = 3;
-  assert_int_equal(asparse_plan_execute(p.plan, p.b, p.c), ASPARSE_ERR_USAGE);
-  asparse_error_clear();
-  p.b->n = 4;
-  p.c->dtype = ASPARSE_FP32;
-  assert_int_equal(asparse_plan_execute(p.plan, p.b, p.c), ASPARSE_ERR_USAGE);
-  asparse_error_clear();
-  p.c->dtype = ASPARSE_FP64;
-  asparse_plan *none = NULL;
-  assert_int_equal(asparse_plan_create(p.a, &options, 0, &none), ASPARSE_ERR_USAGE);
-  assert_null(none);
-  asparse_error_clear();
-  problem_free(&p);
-}
-
 /* The n-th allocation fails on one rank: all ranks report it, nothing leaks. */
 static void fail_allocations(const asparse_options *options) {
   bool reached_end = false;
@@ -508,20 +347,11 @@ static void allocation_failures(void **unused) {
 
 static int group(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_paths_are_right),
-      cmocka_unit_test(grids_are_right),
-      cmocka_unit_test(blocks_of_columns),
-      cmocka_unit_test(layouts_are_counted),
-      cmocka_unit_test(root_has_all),
-      cmocka_unit_test(sums_are_reproducible),
-      cmocka_unit_test(covers_move_less),
-      cmocka_unit_test(wrong_grids),
-      cmocka_unit_test(metis_is_right),
-      cmocka_unit_test(short_messages),
-      cmocka_unit_test(leading_dimensions),
-      cmocka_unit_test(faults_are_found),
-      cmocka_unit_test(biased_sums_are_no_faults),
-      cmocka_unit_test(wrong_operands),
+      cmocka_unit_test(all_paths_are_right), cmocka_unit_test(grids_are_right),
+      cmocka_unit_test(blocks_of_columns),   cmocka_unit_test(layouts_are_counted),
+      cmocka_unit_test(root_has_all),        cmocka_unit_test(sums_are_reproducible),
+      cmocka_unit_test(covers_move_less),    cmocka_unit_test(wrong_grids),
+      cmocka_unit_test(metis_is_right),      cmocka_unit_test(short_messages),
       cmocka_unit_test(allocation_failures),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

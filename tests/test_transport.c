@@ -1,6 +1,7 @@
 /* The transports under a halo, on an engine whose queues run late and at random: every rule of who waits for what is
  * needed for the right rows to arrive. NCCL's calls are made to a fake. */
 #include "asparse_config.h"
+#include "halo_rows.h"
 #include "late_engine.h"
 #include "plan/transport.h"
 
@@ -9,7 +10,7 @@
 #include "fake_nccl.h"
 #endif
 
-enum { K = 60, N = 5, EXCHANGES = 6 };
+enum { K = 60, N = 21, EXCHANGES = 6 };
 
 static asparse_engine engine = {.backend = &late_backend};
 static int64_t col_starts[9];
@@ -20,6 +21,7 @@ typedef struct stream_test {
   asparse_dense *b;
   int64_t wanted[K], begin;
   int round;     /* of the kernels below */
+  int checked;   /* chunks of this round */
   int64_t right; /* elements that were as expected */
 } stream_test;
 
@@ -29,12 +31,16 @@ static void write_b(void *data) {
   asparse_dense_fill_random(t->b, (uint64_t)t->round, t->begin, NULL);
 }
 
-static void check_halo(void *data) {
+static void check_chunk(void *data) {
   stream_test *t = data;
-  const double *rows = t->halo->buffer;
+  const asparse_halo_shape *shape = &t->halo->shape;
+  const double *rows = asparse_halo_chunk(t->halo, t->checked);
+  const int64_t begin = asparse_halo_chunk_start(shape, t->checked),
+                columns = asparse_halo_chunk_columns(shape, t->checked);
   for (int64_t i = 0; i < t->halo->n_rows; i++)
-    for (int64_t j = 0; j < N; j++)
-      t->right += rows[i * N + j] == asparse_random_element((uint64_t)t->round, t->wanted[i], j);
+    for (int64_t j = 0; j < columns; j++)
+      t->right += rows[i * columns + j] == asparse_random_element((uint64_t)t->round, t->wanted[i], begin + j);
+  t->checked = (t->checked + 1) % shape->chunks;
 }
 
 static void spoil(void *data) {
@@ -44,28 +50,31 @@ static void spoil(void *data) {
   t->round++;
 }
 
-static void create(stream_test *t, asparse_comm *comm, bool all, int64_t ld, uint64_t *state) {
+static void create(stream_test *t, asparse_comm *comm, bool all, int chunks, int64_t ld, uint64_t *state) {
   int64_t n = 0, end = col_starts[comm->rank + 1];
   t->begin = col_starts[comm->rank];
   for (int64_t g = 0; g < K; g++)
     if ((g < t->begin || g >= end) && (all || test_random(state, 3) == 0)) t->wanted[n++] = g;
   assert_int_equal(asparse_dense_create(&t->b, end - t->begin, ld, ASPARSE_FP64), ASPARSE_OK);
-  assert_int_equal(asparse_halo_create(comm, &engine, col_starts, all ? NULL : t->wanted, n, N, ASPARSE_FP64, &t->halo),
+  assert_int_equal(asparse_halo_create(comm, &engine, col_starts, all ? NULL : t->wanted, n,
+                                       (asparse_halo_shape){N, chunks, ASPARSE_FP64}, &t->halo),
                    ASPARSE_OK);
 }
 
-static void exchange(asparse_comm *comm, const char *transport, bool all, int64_t ld, uint64_t *state) {
+static void exchange(asparse_comm *comm, const char *transport, bool all, int chunks, int64_t ld, uint64_t *state) {
   stream_test t = {0};
   const void *rows = NULL;
   double pack = -1, communication = -1;
-  create(&t, comm, all, ld, state);
+  create(&t, comm, all, chunks, ld, state);
   assert_string_equal(asparse_halo_transport(t.halo), transport);
   for (int i = 0; i < EXCHANGES; i++) {
     late_call(ASPARSE_QUEUE_COMPUTE, write_b, &t);
     assert_int_equal(asparse_halo_exchange_begin(t.halo, t.b->values, t.b->ld), ASPARSE_OK);
     for (int j = 0; j < i; j++) assert_int_equal(asparse_halo_exchange_progress(t.halo), ASPARSE_OK);
-    assert_int_equal(asparse_halo_exchange_end(t.halo), ASPARSE_OK);
-    late_call(ASPARSE_QUEUE_COMPUTE, check_halo, &t);
+    for (int c = 0; c < chunks; c++) {
+      assert_int_equal(asparse_halo_exchange_end_chunk(t.halo, c), ASPARSE_OK);
+      late_call(ASPARSE_QUEUE_COMPUTE, check_chunk, &t);
+    }
     if (i + 1 < EXCHANGES) late_call(ASPARSE_QUEUE_COMPUTE, spoil, &t);
   }
   assert_int_equal(asparse_halo_wait(t.halo), ASPARSE_OK);
@@ -91,8 +100,8 @@ static void exchanges(asparse_comm *comm, const char *transport) {
     col_starts[comm->size] = K;
     comm->message_bytes = trial % 3 == 0 ? 96 : limit;
     for (int all = 0; all < 2; all++) {
-      exchange(comm, transport, all, N, &own);
-      exchange(comm, transport, all, N + 2, &own);
+      exchange(comm, transport, all, 1 + trial % ASPARSE_MOST_CHUNKS, N, &own);
+      exchange(comm, transport, all, 1 + trial % ASPARSE_MOST_CHUNKS, N + 2, &own);
     }
   }
   comm->message_bytes = limit;
@@ -132,7 +141,8 @@ static void allocation_failures(void **unused) {
   for (int64_t n = 1; n < 100 && !reached_end; n++) {
     asparse_halo *halo = NULL;
     asparse_memory_fail_at(test_comm->rank == n % test_comm->size ? n : 0);
-    const asparse_status status = asparse_halo_create(test_comm, &engine, col_starts, NULL, 0, N, ASPARSE_FP64, &halo);
+    const asparse_status status =
+        asparse_halo_create(test_comm, &engine, col_starts, NULL, 0, (asparse_halo_shape){N, 1, ASPARSE_FP64}, &halo);
     asparse_memory_fail_at(0);
     assert_true(status == ASPARSE_OK || status == ASPARSE_ERR_MEMORY);
     asparse_error_clear();

@@ -69,7 +69,7 @@ static asparse_status prepare(asparse_cover *cover, const asparse_matrix *a, con
                                                                    "partial rows of C", &cover->partial_rows)));
   TRY(asparse_comm_agree(a->comm,
                          asparse_halo_create(cover->comm, cover->engine, parts->sent_starts, parts->received_from,
-                                             parts->n_received, cover->n, sum, &cover->halo)));
+                                             parts->n_received, (asparse_halo_shape){cover->n, 1, sum}, &cover->halo)));
 cleanup:
   return status;
 }
@@ -113,7 +113,7 @@ void asparse_cover_destroy(asparse_cover **cover) {
 
 void asparse_cover_add_stats(const asparse_cover *c, asparse_stats *stats) {
   const asparse_backend *backend = c->engine->backend;
-  const int64_t partial_bytes = c->parts.sent->m * c->n * (int64_t)asparse_dtype_size(c->halo->dtype);
+  const int64_t partial_bytes = c->parts.sent->m * c->n * (int64_t)asparse_dtype_size(c->halo->shape.dtype);
   stats->nnz += asparse_shard_nnz(c->partial.shard);
   stats->stored += asparse_shard_stored(c->partial.shard);
   stats->shard_bytes += asparse_shard_bytes(c->partial.shard);

@@ -4,6 +4,9 @@
 #include "base/fault.h"
 #include "plan/transport.h"
 
+/* Of a chunk. Multiples keep the alignment that the GPU kernels' fast paths need. */
+enum { LEAST_COLUMNS = 8 };
+
 /* Ranks with a non-zero count, and where their rows start: the compact form of counts [size]. */
 static asparse_status compact_counts(const int64_t *counts, int size, int *n_peers, int **peers, int64_t **starts) {
   asparse_status status = ASPARSE_OK;
@@ -70,6 +73,15 @@ cleanup:
 
 static bool on_host(const asparse_halo *halo) { return halo->engine->backend->space == ASPARSE_SPACE_HOST; }
 
+static asparse_status create_events(asparse_halo *halo) {
+  const asparse_backend *backend = halo->engine->backend;
+  PASS(backend->event_create(halo->engine, &halo->ready));
+  PASS(backend->event_create(halo->engine, &halo->started));
+  PASS(backend->event_create(halo->engine, &halo->packed_all));
+  for (int c = 0; c < halo->shape.chunks; c++) PASS(backend->event_create(halo->engine, &halo->arrived[c]));
+  return ASPARSE_OK;
+}
+
 static asparse_status allocate_buffers(asparse_halo *halo) {
   const asparse_backend *backend = halo->engine->backend;
   const size_t size = (size_t)asparse_halo_row_bytes(halo);
@@ -81,8 +93,7 @@ static asparse_status allocate_buffers(asparse_halo *halo) {
     halo->first_destination++;
   PASS(backend->allocate(halo->engine, halo->n_rows, size, "halo of B", &halo->buffer));
   PASS(backend->allocate(halo->engine, asparse_halo_packed_rows(halo), size, "packed rows of B", &halo->packed));
-  asparse_event **const events[] = {&halo->ready, &halo->started, &halo->packed_all, &halo->arrived};
-  for (size_t i = 0; i < sizeof events / sizeof *events; i++) PASS(backend->event_create(halo->engine, events[i]));
+  PASS(create_events(halo));
   if (on_host(halo) || !halo->send_rows) {
     halo->engine_send_rows = halo->send_rows;
     return ASPARSE_OK;
@@ -94,7 +105,7 @@ static asparse_status allocate_buffers(asparse_halo *halo) {
 }
 
 asparse_status asparse_halo_create(asparse_comm *comm, asparse_engine *engine, const int64_t *col_starts,
-                                   const int64_t *wanted, int64_t n_rows, int64_t n, asparse_dtype dtype,
+                                   const int64_t *wanted, int64_t n_rows, asparse_halo_shape shape,
                                    asparse_halo **out) {
   asparse_status status = ASPARSE_OK;
   asparse_halo *halo = asparse_calloc(1, sizeof *halo, "halo");
@@ -102,8 +113,7 @@ asparse_status asparse_halo_create(asparse_comm *comm, asparse_engine *engine, c
   TRY(asparse_comm_agree(comm, halo && counts ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
   halo->comm = comm;
   halo->engine = engine;
-  halo->dtype = dtype;
-  halo->n = n;
+  halo->shape = shape;
   halo->n_rows = n_rows;
   halo->n_own = col_starts[comm->rank + 1] - col_starts[comm->rank];
   if (wanted) TRY(exchange_wants(halo, col_starts, wanted, counts));
@@ -129,7 +139,7 @@ void asparse_halo_destroy(asparse_halo **halo_pointer) {
     backend->event_destroy(halo->ready);
     backend->event_destroy(halo->started);
     backend->event_destroy(halo->packed_all);
-    backend->event_destroy(halo->arrived);
+    for (int i = 0; i < halo->shape.chunks; i++) backend->event_destroy(halo->arrived[i]);
     if (halo->engine_send_rows != halo->send_rows) backend->release(halo->engine_send_rows);
     backend->release(halo->buffer);
     backend->release(halo->packed);
@@ -167,11 +177,24 @@ asparse_status asparse_halo_exchange_progress(asparse_halo *halo) {
   return has_peers(halo) ? asparse_halo_fail(halo, halo->transport->progress(halo)) : ASPARSE_OK;
 }
 
-asparse_status asparse_halo_exchange_end(asparse_halo *halo) {
+asparse_status asparse_halo_exchange_end_chunk(asparse_halo *halo, int chunk) {
   if (!has_peers(halo)) return ASPARSE_OK;
-  asparse_status status = halo->transport->end(halo);
-  if (status == ASPARSE_OK) status = halo->engine->backend->after(halo->engine, ASPARSE_QUEUE_COMPUTE, halo->arrived);
+  asparse_status status = halo->transport->end(halo, chunk);
+  if (status == ASPARSE_OK)
+    status = halo->engine->backend->after(halo->engine, ASPARSE_QUEUE_COMPUTE, halo->arrived[chunk]);
   return asparse_halo_fail(halo, status);
+}
+
+asparse_status asparse_halo_exchange_end(asparse_halo *halo) {
+  for (int c = 0; c < halo->shape.chunks; c++) PASS(asparse_halo_exchange_end_chunk(halo, c));
+  return ASPARSE_OK;
+}
+
+static asparse_status all_reached(const asparse_halo *halo, bool *reached) {
+  *reached = true;
+  for (int c = 0; c < halo->shape.chunks && *reached; c++)
+    PASS(halo->engine->backend->reached(halo->engine, halo->arrived[c], reached));
+  return ASPARSE_OK;
 }
 
 asparse_status asparse_halo_wait(asparse_halo *halo) {
@@ -179,7 +202,7 @@ asparse_status asparse_halo_wait(asparse_halo *halo) {
   bool reached = false;
   if (!has_peers(halo) || !halo->transport->check) return ASPARSE_OK;
   for (;;) {
-    PASS(asparse_halo_fail(halo, halo->engine->backend->reached(halo->engine, halo->arrived, &reached)));
+    PASS(asparse_halo_fail(halo, all_reached(halo, &reached)));
     if (reached) return ASPARSE_OK;
     PASS(asparse_halo_fail(halo, halo->transport->check(halo)));
     asparse_comm_check_time(halo->comm, since, -1, "rows of B");
@@ -191,7 +214,12 @@ asparse_status asparse_halo_times(asparse_halo *halo, double *pack, double *comm
   *pack = *communication = 0;
   if (!has_peers(halo)) return ASPARSE_OK;
   PASS(backend->elapsed(halo->engine, halo->started, halo->packed_all, pack));
-  return backend->elapsed(halo->engine, halo->started, halo->arrived, communication);
+  for (int c = 0; c < halo->shape.chunks; c++) {
+    double seconds = 0;
+    PASS(backend->elapsed(halo->engine, halo->started, halo->arrived[c], &seconds));
+    if (seconds > *communication) *communication = seconds;
+  }
+  return ASPARSE_OK;
 }
 
 asparse_status asparse_halo_host_rows(asparse_halo *halo, const void **rows) {
@@ -207,6 +235,20 @@ asparse_status asparse_halo_host_rows(asparse_halo *halo, const void **rows) {
   *rows = halo->host_buffer;
 cleanup:
   return status;
+}
+
+int asparse_halo_chunks(int64_t n, int wanted) {
+  const int64_t most = n / LEAST_COLUMNS;
+  const int chunks = wanted > most ? (int)most : wanted;
+  return chunks > 1 ? chunks : 1;
+}
+
+int64_t asparse_halo_chunk_start(const asparse_halo_shape *shape, int chunk) {
+  return chunk == shape->chunks ? shape->n : shape->n * chunk / shape->chunks / LEAST_COLUMNS * LEAST_COLUMNS;
+}
+
+const void *asparse_halo_chunk(const asparse_halo *halo, int chunk) {
+  return (const char *)halo->buffer + asparse_halo_receive_offset(halo, chunk, 0);
 }
 
 int64_t asparse_halo_bytes(const asparse_halo *halo) {

@@ -83,7 +83,8 @@ static asparse_status measure(asparse_comm *comm, asparse_engine *engine, int64_
   asparse_status status = ASPARSE_OK;
   probe p = {.columns = columns};
   TRY(asparse_comm_agree(comm, fill(&p, comm, engine, rows)));
-  TRY(asparse_halo_create(comm, engine, p.col_starts, all ? NULL : p.wanted, rows, columns, ASPARSE_FP64, &p.halo));
+  TRY(asparse_halo_create(comm, engine, p.col_starts, all ? NULL : p.wanted, rows,
+                          (asparse_halo_shape){columns, 1, ASPARSE_FP64}, &p.halo));
   TRY(time_exchanges(&p, comm, engine, seconds));
   *bytes = p.halo->bytes_received;
 cleanup:

@@ -58,13 +58,13 @@ void asparse_merged_destroy(asparse_merged **merged) {
 
 asparse_status asparse_merged_gather(asparse_merged *merged, const asparse_halo *halo, const void *b, int64_t ldb) {
   const asparse_backend *backend = halo->engine->backend;
-  const int64_t row = merged->n * (int64_t)asparse_dtype_size(halo->dtype), n = merged->n, below = merged->below;
+  const int64_t row = merged->n * (int64_t)asparse_dtype_size(halo->shape.dtype), n = merged->n, below = merged->below;
   char *all = merged->b;
   const char *rows = halo->buffer;
-  PASS(backend->pack(halo->engine, ASPARSE_QUEUE_COMPUTE, halo->dtype, below, NULL, n, rows, n, all));
-  PASS(
-      backend->pack(halo->engine, ASPARSE_QUEUE_COMPUTE, halo->dtype, merged->own, NULL, n, b, ldb, all + below * row));
-  return backend->pack(halo->engine, ASPARSE_QUEUE_COMPUTE, halo->dtype, halo->n_rows - below, NULL, n,
+  PASS(backend->pack(halo->engine, ASPARSE_QUEUE_COMPUTE, halo->shape.dtype, below, NULL, n, rows, n, all));
+  PASS(backend->pack(halo->engine, ASPARSE_QUEUE_COMPUTE, halo->shape.dtype, merged->own, NULL, n, b, ldb,
+                     all + below * row));
+  return backend->pack(halo->engine, ASPARSE_QUEUE_COMPUTE, halo->shape.dtype, halo->n_rows - below, NULL, n,
                        rows + below * row, n, all + (below + merged->own) * row);
 }
 

@@ -1,6 +1,7 @@
 #include "plan/mode_choice.h"
 
 #include "plan/grid.h"
+#include "plan/halo.h"
 
 #include <math.h>
 
@@ -17,6 +18,9 @@ asparse_link asparse_link_default(asparse_link_kind kind) {
 
 /* What a way must save to be worth more than a simpler one: less than the model can tell. */
 static const double WORTH = 0.02;
+
+/* Chunks that are tried, and the columns of the narrowest. */
+enum { MOST_CHUNKS = 4, LEAST_COLUMNS = 64 };
 
 /* A fraction of a count, rounded up. */
 static int64_t share(int64_t count, double fraction) { return (int64_t)ceil((double)count * fraction); }
@@ -51,29 +55,69 @@ double asparse_link_seconds(const asparse_link *link, int64_t messages, int64_t 
   return (double)messages * link->latency_seconds + (double)bytes / link->bytes_per_second;
 }
 
-static void predict(asparse_mode_candidate *c, const asparse_mode_compute *compute, const asparse_link *link,
-                    const asparse_volume_shape *shape, bool row_operands) {
+double asparse_mode_pipeline_seconds(double own, double exchange, double rest, int chunks) {
+  double now = own;
+  for (int c = 1; c <= chunks; c++) now = fmax(now, exchange * c / chunks) + rest / chunks;
+  return now;
+}
+
+/* One rank's share of a way. */
+typedef struct rank_costs {
+  double own, rest; /* seconds of entries that need no rows of others, and of those that do */
+  double layout;    /* seconds */
+  int64_t messages; /* of a chunk */
+  int64_t bytes;    /* in the busier direction */
+} rank_costs;
+
+/* Of rank (i, j) with width columns, where part i's entries take all seconds. */
+static rank_costs cost_of(const asparse_mode_candidate *c, const asparse_link *link, const asparse_volume_shape *shape,
+                          bool row_operands, int i, int j, double all) {
+  const asparse_part_volume *part = &c->volumes->part[i];
+  const asparse_volume v = asparse_volumes_rank(c->volumes, c->mode, c->pn, shape, i, j);
+  const double own = part->nnz > 0 ? all * (double)part->own_nnz / (double)part->nnz : all;
+  return (rank_costs){own, all - own, row_operands ? asparse_link_seconds(link, v.layout_messages, v.layout_bytes) : 0,
+                      v.messages, v.bytes_received > v.bytes_sent ? v.bytes_received : v.bytes_sent};
+}
+
+/* Predicts a way with that many chunks of columns. */
+static void predict_chunks(asparse_mode_candidate *c, const asparse_mode_compute *compute, const asparse_link *link,
+                           const asparse_volume_shape *shape, bool row_operands, int chunks) {
   const asparse_volumes *volumes = c->volumes;
+  c->chunks = chunks;
   c->predicted_seconds = c->compute_seconds = c->exchange_seconds = c->layout_seconds = 0;
   for (int i = 0; i < volumes->parts; i++) {
-    const asparse_part_volume *part = &volumes->part[i];
     int64_t last_width = -1;
-    double all = 0;
+    double all = 0, narrow = 0;
     for (int j = 0; j < c->pn; j++) {
       const int64_t width =
           asparse_grid_column_start(shape->n, c->pn, j + 1) - asparse_grid_column_start(shape->n, c->pn, j);
-      const asparse_volume v = asparse_volumes_rank(volumes, c->mode, c->pn, shape, i, j);
-      if (width != last_width) all = asparse_mode_part_seconds(volumes, compute, i, width);
+      if (width != last_width) {
+        all = asparse_mode_part_seconds(volumes, compute, i, width);
+        narrow = chunks == 1 ? all : chunks * asparse_mode_part_seconds(volumes, compute, i, width / chunks);
+      }
       last_width = width;
-      const double own = part->nnz > 0 ? all * (double)part->own_nnz / (double)part->nnz : all;
-      const double exchange =
-          asparse_link_seconds(link, v.messages, v.bytes_received > v.bytes_sent ? v.bytes_received : v.bytes_sent);
-      const double layout = row_operands ? asparse_link_seconds(link, v.layout_messages, v.layout_bytes) : 0;
-      c->compute_seconds = fmax(c->compute_seconds, all);
+      const rank_costs r = cost_of(c, link, shape, row_operands, i, j, all);
+      const double exchange = asparse_link_seconds(link, chunks * r.messages, r.bytes);
+      const double rest = all > 0 ? r.rest * narrow / all : 0;
+      c->compute_seconds = fmax(c->compute_seconds, r.own + rest);
       c->exchange_seconds = fmax(c->exchange_seconds, exchange);
-      c->layout_seconds = fmax(c->layout_seconds, layout);
-      c->predicted_seconds = fmax(c->predicted_seconds, layout + fmax(own, exchange) + all - own);
+      c->layout_seconds = fmax(c->layout_seconds, r.layout);
+      c->predicted_seconds =
+          fmax(c->predicted_seconds, r.layout + asparse_mode_pipeline_seconds(r.own, exchange, rest, chunks));
     }
+  }
+}
+
+static void predict(asparse_mode_candidate *c, const asparse_mode_compute *compute, const asparse_link *link,
+                    const asparse_volume_shape *shape, bool row_operands) {
+  const int64_t width = shape->n / c->pn;
+  const bool one = c->mode == ASPARSE_EXCHANGE_COVER;
+  predict_chunks(c, compute, link, shape, row_operands, one ? 1 : asparse_halo_chunks(width, c->wanted_chunks));
+  if (one || c->wanted_chunks > 0 || c->exchange_seconds == 0) return;
+  for (int chunks = 2; chunks <= MOST_CHUNKS && width / chunks >= LEAST_COLUMNS; chunks *= 2) {
+    asparse_mode_candidate finer = *c;
+    predict_chunks(&finer, compute, link, shape, row_operands, chunks);
+    if (finer.predicted_seconds < (1 - WORTH) * c->predicted_seconds) *c = finer;
   }
 }
 

@@ -33,6 +33,8 @@ typedef struct asparse_mode_candidate {
   asparse_exchange_mode mode;
   const asparse_volumes *volumes; /* borrowed; pm = its parts */
   int pn;
+  int wanted_chunks;        /* of columns, one after the other, in which rows of B shall travel; 0: the best number */
+  int chunks;               /* in which they do */
   double predicted_seconds; /* of one multiplication */
   /* Of the rank with most of each: all its entries, its messages, and B to blocks and C back. */
   double compute_seconds, exchange_seconds, layout_seconds;
@@ -43,15 +45,22 @@ typedef struct asparse_mode_candidate {
 double asparse_mode_part_seconds(const asparse_volumes *volumes, const asparse_mode_compute *compute, int i,
                                  int64_t columns);
 
-/* Fills the predictions; returns the candidate of least predicted time, where a later one must be 2 % faster than those
- * before it: simple ones come first. With r over ranks,
+/* Pure. Seconds of a multiplication whose rows of B come in chunks: own seconds that need none of them, exchange
+ * seconds until all are there, equally far apart, rest seconds for multiplying all chunks, each after its arrival. */
+double asparse_mode_pipeline_seconds(double own, double exchange, double rest, int chunks);
+
+/* Fills the predictions and chunks; returns the candidate of least predicted time, where a later one must be 2 % faster
+ * than those before it: simple ones come first. With r over ranks,
  *
- *   predicted = max_r ( layout(r) + max(own(r), exchange(r)) + compute(r) - own(r) )
+ *   predicted = min over chunks of max_r ( layout(r) + pipeline(own(r), exchange(r), compute(r) - own(r)) )
+ *   pipeline  = asparse_mode_pipeline_seconds: max(own, exchange) + compute - own for one chunk
  *   compute   = asparse_mode_part_seconds; own = compute · entries in own columns / entries, which need not wait
- *   exchange  = messages · latency + max(bytes received, bytes sent) / rate
+ *   exchange  = chunks · messages · latency + max(bytes received, bytes sent) / rate
  *   layout    = the same of moving B to blocks and C back, where row_operands; nothing happens meanwhile
  *
- * The cover's products for other ranks count as if they were made at home; packing is not counted. count ≥ 1. */
+ * More chunks must be 2 % faster, each of at least 64 columns; what needs rows of others is then computed in products
+ * that narrow. The exchange cover has one chunk. The cover's products for other ranks count as if they were made at
+ * home; packing is not counted. count ≥ 1. */
 int asparse_mode_choose(asparse_mode_candidate *candidates, int count, const asparse_mode_compute *compute,
                         const asparse_link *link, const asparse_volume_shape *shape, bool row_operands);
 

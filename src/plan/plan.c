@@ -5,7 +5,7 @@
 #include "plan/choice.h"
 #include "plan/engines.h"
 
-/* Pieces of the local part between which MPI is given a chance to advance. */
+/* Pieces of a multiplication between which MPI is given a chance to advance. */
 enum { PROGRESS_PIECES = 16 };
 
 /* Rows are exchanged one by one unless nearly all of B is needed: then sending all of it saves the
@@ -29,6 +29,13 @@ static asparse_status choose_exchange(asparse_plan *plan, const asparse_options 
                                                                                         : ASPARSE_EXCHANGE_ROWS;
 cleanup:
   return status;
+}
+
+/* Chunks of the halo's columns, none of them narrow. Partial rows of C and whole rows of A take all columns at once. */
+static void choose_chunks(asparse_plan *plan, const asparse_options *options) {
+  const bool one = plan->cover || options->reproducible;
+  plan->chunks =
+      asparse_halo_chunks(plan->n, one ? 1 : asparse_planned_options(options, &plan->matrix->planning).chunks);
 }
 
 /* offd with the columns of the halo buffer. Rows of the buffer stand in ascending global order: with
@@ -98,6 +105,16 @@ static int64_t widest_block(const asparse_plan *plan) {
   return asparse_grid_column_start(plan->n_global, plan->matrix->grid.columns, 1);
 }
 
+static int64_t widest_chunk(const asparse_plan *plan, int64_t n) {
+  const asparse_halo_shape shape = {n, plan->chunks, plan->matrix->dtype};
+  int64_t widest = 0;
+  for (int c = 0; c < plan->chunks; c++) {
+    const int64_t columns = asparse_halo_chunk_columns(&shape, c);
+    if (columns > widest) widest = columns;
+  }
+  return widest;
+}
+
 /* Chooses and builds the shards of both halves. Collective. */
 static asparse_status choose_shards(asparse_plan *plan, const asparse_options *options, asparse_kernel_config *diag,
                                     asparse_kernel_config *offd) {
@@ -112,7 +129,7 @@ static asparse_status choose_shards(asparse_plan *plan, const asparse_options *o
   const bool on_device = space == ASPARSE_SPACE_DEVICE;
   const int64_t n = widest_block(plan);
   TRY(asparse_choice_make(a->comm, own, n, space, &wanted, on_device ? &diag_rows : NULL, diag));
-  TRY(asparse_choice_make(a->comm, rest, n, space, &wanted, on_device ? &offd_rows : NULL, offd));
+  TRY(asparse_choice_make(a->comm, rest, widest_chunk(plan, n), space, &wanted, on_device ? &offd_rows : NULL, offd));
   status = build_shard(own, &diag_rows, diag, &plan->diag_shard);
   if (status == ASPARSE_OK) status = build_shard(rest, &offd_rows, offd, &plan->offd_shard);
   TRY(asparse_comm_agree(a->comm, status));
@@ -122,9 +139,9 @@ cleanup:
   return status;
 }
 
-static asparse_status prepare(asparse_plan *plan, const asparse_shard *shard, const char *kernel,
+static asparse_status prepare(asparse_plan *plan, const asparse_shard *shard, const char *kernel, int64_t n,
                               asparse_operator *out) {
-  return plan->engine->backend->prepare(plan->engine, shard, kernel, plan->n, plan->c_dtype, out);
+  return plan->engine->backend->prepare(plan->engine, shard, kernel, n, plan->c_dtype, out);
 }
 
 static asparse_status build_shards(asparse_plan *plan, const asparse_options *options) {
@@ -137,14 +154,14 @@ static asparse_status build_shards(asparse_plan *plan, const asparse_options *op
   } else {
     TRY(choose_shards(plan, options, &diag, &offd));
   }
-  status = prepare(plan, plan->diag_shard, diag.kernel, &plan->diag_operator);
+  status = prepare(plan, plan->diag_shard, diag.kernel, plan->n, &plan->diag_operator);
   if (status == ASPARSE_OK && asparse_shard_nnz(plan->offd_shard) > 0)
-    status = prepare(plan, plan->offd_shard, offd.kernel, &plan->offd_operator);
+    status = prepare(plan, plan->offd_shard, offd.kernel, widest_chunk(plan, plan->n), &plan->offd_operator);
   TRY(asparse_comm_agree(comm, status));
-  plan->stats.predicted_seconds = diag.predicted_seconds + offd.predicted_seconds;
+  plan->stats.predicted_seconds = diag.predicted_seconds + plan->chunks * offd.predicted_seconds;
   plan->own_predicted_seconds =
       plan->merged ? 0 : diag.predicted_seconds; /* merged: nothing before rows of B are here */
-  plan->stats.least_seconds = diag.least_seconds + (plan->offd_operator.shard ? offd.least_seconds : 0);
+  plan->stats.least_seconds = diag.least_seconds + (plan->offd_operator.shard ? plan->chunks * offd.least_seconds : 0);
   plan->stats.kernel = diag.kernel ? diag.kernel : asparse_format_name(plan->diag_shard->format);
   plan->stats.offd_kernel = offd.kernel ? offd.kernel : asparse_format_name(plan->offd_shard->format);
 cleanup:
@@ -198,6 +215,7 @@ static void fill_stats(asparse_plan *plan) {
   stats->backend = plan->engine->backend->name;
   stats->device = plan->engine->backend->device_name(plan->engine);
   stats->exchange = plan->exchange;
+  stats->chunks = plan->chunks;
   stats->transport = asparse_halo_transport(plan->halo);
   stats->grid_rows = plan->matrix->grid.rows;
   stats->grid_columns = plan->matrix->grid.columns;
@@ -239,8 +257,9 @@ static asparse_status create_halo(asparse_plan *plan) {
   const asparse_matrix *a = plan->matrix;
   const bool all = plan->exchange == ASPARSE_EXCHANGE_REPLICATE;
   const int64_t *wanted = all ? NULL : plan->cover ? plan->cover->parts.wanted : a->part.col_map_offd;
+  const asparse_halo_shape shape = {plan->n, plan->chunks, a->dtype};
   return asparse_comm_agree(a->comm, asparse_halo_create(a->grid.column_comm, plan->engine, a->col_starts, wanted,
-                                                         plan->offd->k, plan->n, a->dtype, &plan->halo));
+                                                         plan->offd->k, shape, &plan->halo));
 }
 
 /* What operands that are rows need to become blocks of columns. Collective. */
@@ -266,6 +285,7 @@ asparse_status asparse_plan_create(asparse_matrix *a, const asparse_options *opt
   TRY(choose_exchange(plan, options));
   if (plan->exchange == ASPARSE_EXCHANGE_COVER)
     TRY(asparse_cover_create(a, plan->engine, options, plan->n, widest_block(plan), &plan->cover));
+  choose_chunks(plan, options);
   status = number_offd(plan);
   if (status == ASPARSE_OK && options->reproducible) status = merge_halves(plan);
   TRY(asparse_comm_agree(a->comm, status));
@@ -273,7 +293,7 @@ asparse_status asparse_plan_create(asparse_matrix *a, const asparse_options *opt
   TRY(create_halo(plan));
   if (a->grid.columns > 1 && options->operands == ASPARSE_PLACEMENT_ROWS) TRY(create_layouts(plan));
   const bool in_pieces = a->comm->size > 1 && plan->engine->backend->space == ASPARSE_SPACE_HOST;
-  plan->chunk_units = asparse_shard_units(plan->diag_shard) / (in_pieces ? PROGRESS_PIECES : 1) + 1;
+  plan->pieces = in_pieces ? PROGRESS_PIECES : 1;
   TRY(asparse_comm_agree(a->comm, plan->engine->backend->wait(plan->engine)));
   fill_stats(plan);
   TRY(asparse_plan_predict(plan));
@@ -308,156 +328,6 @@ void asparse_plan_destroy(asparse_plan **plan) {
   asparse_dense_destroy(&p->c_block);
   asparse_engine_close(&p->engine);
   FREE(*plan);
-}
-
-static asparse_status check_shape(const char *name, const asparse_dense *x, asparse_extent e, asparse_dtype dtype) {
-  if (x->m == e.m && x->n == e.n && x->ld >= x->n && x->dtype == dtype) return ASPARSE_OK;
-  return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "%s is %lld × %lld (ld %lld, %s) on this rank; the plan needs %lld × %lld %s",
-                      name, (long long)x->m, (long long)x->n, (long long)x->ld, asparse_dtype_name(x->dtype),
-                      (long long)e.m, (long long)e.n, asparse_dtype_name(dtype));
-}
-
-static asparse_status check_operands(const asparse_plan *plan, const asparse_dense *b, const asparse_dense *c) {
-  asparse_status status = ASPARSE_OK;
-  const asparse_placement placement = asparse_plan_placement(plan);
-  const bool on_device = b->space == ASPARSE_SPACE_DEVICE || c->space == ASPARSE_SPACE_DEVICE;
-  TRY_THAT(!on_device || plan->engine->backend->space == ASPARSE_SPACE_DEVICE, ASPARSE_ERR_USAGE,
-           "B or C is on a GPU, but the plan computes on the host");
-  TRY_THAT(!on_device || !plan->b_layout, ASPARSE_ERR_USAGE,
-           "B or C is on a GPU, but the plan was made for rows, which change their layout on the host");
-  TRY(check_shape("B", b, asparse_plan_extent_of_b(plan, placement), plan->matrix->dtype));
-  TRY(check_shape("C", c, asparse_plan_extent_of_c(plan, placement), plan->c_dtype));
-cleanup:
-  return status;
-}
-
-/* C = A_diag·B_own in pieces, with a look at the network after each. */
-static asparse_status multiply_diag(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
-  int64_t units = asparse_shard_units(plan->diag_shard);
-  for (int64_t begin = 0; begin < units; begin += plan->chunk_units) {
-    int64_t end = begin + plan->chunk_units < units ? begin + plan->chunk_units : units;
-    PASS(plan->engine->backend->multiply(plan->engine, &plan->diag_operator, begin, end, plan->n, b->values, b->ld,
-                                         c->values, c->ld, false));
-    PASS(asparse_halo_exchange_progress(plan->halo));
-    if (plan->cover) PASS(asparse_halo_exchange_progress(plan->cover->halo));
-  }
-  return ASPARSE_OK;
-}
-
-/* C += A_offd·B_halo. */
-static asparse_status multiply_offd(asparse_plan *plan, asparse_dense *c) {
-  if (asparse_shard_nnz(plan->offd_shard) == 0) return ASPARSE_OK;
-  return plan->engine->backend->multiply(plan->engine, &plan->offd_operator, 0, asparse_shard_units(plan->offd_shard),
-                                         plan->n, plan->halo->buffer, plan->n, c->values, c->ld, true);
-}
-
-enum { MARK_START = 0, MARK_PACKED, MARK_LOCAL, MARK_ARRIVED, MARK_END };
-
-/* C = A·B with whole rows of A. */
-static asparse_status multiply_merged(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
-  asparse_dense all = *b;
-  if (plan->halo->n_rows > 0) {
-    PASS(asparse_merged_gather(plan->merged, plan->halo, b->values, b->ld));
-    all.values = plan->merged->b;
-    all.ld = plan->n;
-  }
-  PASS(multiply_diag(plan, &all, c));
-  return plan->engine->backend->mark(plan->engine, MARK_END);
-}
-
-/* b and c in the engine's space. */
-static asparse_status execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
-  asparse_engine *engine = plan->engine;
-  const asparse_backend *backend = engine->backend;
-  PASS(backend->mark(engine, MARK_START));
-  if (plan->matrix->comm->size == 1) { /* nothing to exchange, and no marks that a short multiplication would feel */
-    PASS(multiply_diag(plan, b, c));
-    return backend->mark(engine, MARK_END);
-  }
-  PASS(asparse_halo_exchange_begin(plan->halo, b->values, b->ld));
-  if (plan->cover) PASS(asparse_halo_fail(plan->halo, asparse_cover_begin(plan->cover, b->values, b->ld)));
-  PASS(backend->mark(engine, MARK_PACKED));
-  if (!plan->merged) PASS(asparse_halo_fail(plan->halo, multiply_diag(plan, b, c)));
-  PASS(backend->mark(engine, MARK_LOCAL));
-  PASS(asparse_halo_exchange_end(plan->halo));
-  PASS(backend->mark(engine, MARK_ARRIVED));
-  if (plan->merged) return multiply_merged(plan, b, c);
-  PASS(multiply_offd(plan, c));
-  if (plan->cover) PASS(asparse_cover_end(plan->cover, c->values, c->ld));
-  return backend->mark(engine, MARK_END);
-}
-
-/* The first time; all ranks or none. Collective. */
-static asparse_status create_engine_blocks(asparse_plan *plan) {
-  if (plan->engine_b) return ASPARSE_OK;
-  asparse_status status = asparse_plan_engine_blocks(plan, &plan->engine_b, &plan->engine_c);
-  status = asparse_comm_agree(plan->matrix->comm, status);
-  if (status != ASPARSE_OK) asparse_dense_destroy(&plan->engine_b), asparse_dense_destroy(&plan->engine_c);
-  return status;
-}
-
-/* b and c in the layout of the multiplication, anywhere. */
-static asparse_status execute_blocks(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
-  const asparse_space space = plan->engine->backend->space;
-  if (b->space == space && c->space == space) {
-    PASS(execute(plan, b, c));
-    return space == ASPARSE_SPACE_HOST ? asparse_plan_wait(plan) : ASPARSE_OK;
-  }
-  PASS(create_engine_blocks(plan));
-  asparse_dense *c_there = c->space == space ? c : plan->engine_c;
-  if (b->space != space) PASS(asparse_plan_copy(plan, b, plan->engine_b));
-  PASS(execute(plan, b->space == space ? b : plan->engine_b, c_there));
-  if (c->space != space) PASS(asparse_plan_copy(plan, c_there, c));
-  return asparse_plan_wait(plan);
-}
-
-/* B to blocks of columns, the multiplication, C back to rows. */
-static asparse_status execute_rows(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
-  asparse_stats *stats = &plan->stats;
-  double start = asparse_seconds();
-  PASS(asparse_layout_to_block(plan->b_layout, b, plan->b_block));
-  stats->layout_seconds = asparse_seconds() - start;
-  PASS(execute_blocks(plan, plan->b_block, plan->c_block));
-  start = asparse_seconds();
-  PASS(asparse_layout_to_slice(plan->c_layout, plan->c_block, c));
-  const double seconds = asparse_seconds() - start;
-  stats->layout_seconds += seconds;
-  stats->total_seconds += seconds;
-  return ASPARSE_OK;
-}
-
-asparse_status asparse_plan_execute(asparse_plan *plan, const asparse_dense *b, asparse_dense *c) {
-  PASS(check_operands(plan, b, c));
-  return plan->b_layout ? execute_rows(plan, b, c) : execute_blocks(plan, b, c);
-}
-
-asparse_status asparse_plan_wait(asparse_plan *plan) {
-  asparse_engine *engine = plan->engine;
-  asparse_stats *stats = &plan->stats;
-  PASS(asparse_halo_wait(plan->halo));
-  if (plan->cover) PASS(asparse_halo_wait(plan->cover->halo));
-  PASS(engine->backend->wait(engine));
-  PASS(engine->backend->between(engine, MARK_START, MARK_END, &stats->total_seconds));
-  if (plan->matrix->comm->size == 1) {
-    stats->diag_seconds = stats->total_seconds;
-    return ASPARSE_OK;
-  }
-  PASS(asparse_halo_times(plan->halo, &stats->pack_seconds, &stats->communication_seconds));
-  if (plan->cover) {
-    double pack = 0, communication = 0;
-    PASS(asparse_halo_times(plan->cover->halo, &pack, &communication));
-    stats->pack_seconds += pack;
-    if (communication > stats->communication_seconds) stats->communication_seconds = communication;
-  }
-  PASS(engine->backend->between(engine, MARK_PACKED, MARK_LOCAL, &stats->diag_seconds));
-  PASS(engine->backend->between(engine, MARK_LOCAL, MARK_ARRIVED, &stats->exposed_seconds));
-  PASS(engine->backend->between(engine, MARK_ARRIVED, MARK_END, &stats->offd_seconds));
-  stats->total_seconds += stats->layout_seconds;
-  return ASPARSE_OK;
-}
-
-void *asparse_plan_stream(const asparse_plan *plan) {
-  return plan->engine->backend->stream(plan->engine, ASPARSE_QUEUE_COMPUTE);
 }
 
 void asparse_plan_stats(const asparse_plan *plan, asparse_stats *stats) { *stats = plan->stats; }

@@ -15,6 +15,7 @@ struct asparse_plan {
   int64_t n, column_begin; /* of this rank's block of them */
   asparse_dtype c_dtype;
   asparse_exchange_mode exchange;
+  int chunks;              /* that the halo's columns come in */
   asparse_local_csr *offd; /* offd with the columns of the halo buffer; its arrays are the matrix's or the cover's, */
   bool offd_owns_columns;  /* but col_idx with replicate: renumbered to all rows of B but own ones */
   asparse_cover *cover;    /* NULL with other exchanges */
@@ -29,7 +30,7 @@ struct asparse_plan {
   asparse_layout *b_layout, *c_layout;
   asparse_dense *b_block, *c_block;
   double own_predicted_seconds; /* of what needs no rows from others, by the cost model */
-  int64_t chunk_units;          /* units of diag computed between two looks at the network */
+  int pieces;                   /* that a multiplication is cut into, with a look at the network after each */
   asparse_stats stats;
 };
 

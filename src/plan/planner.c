@@ -91,7 +91,10 @@ static bool fits(const planner *p, int parts) { return (double)p->slab->nnz / pa
 static void add(planner *p, asparse_exchange_mode mode, const asparse_volumes *volumes) {
   if (p->n_candidates == ASPARSE_MOST_WAYS) return;
   p->candidates[p->n_candidates++] =
-      (asparse_mode_candidate){.mode = mode, .volumes = volumes, .pn = p->comm->size / volumes->parts};
+      (asparse_mode_candidate){.mode = mode,
+                               .volumes = volumes,
+                               .pn = p->comm->size / volumes->parts,
+                               .wanted_chunks = p->options->reproducible ? 1 : p->options->chunks};
 }
 
 /* Collective. Volumes of one number of parts. */
@@ -136,7 +139,10 @@ static asparse_planned_way describe(const asparse_mode_candidate *c, const aspar
                                     bool row_operands) {
   asparse_volume largest, total;
   asparse_volumes_summarise(c->volumes, c->mode, c->pn, shape, &largest, &total);
-  return (asparse_planned_way){c->mode, c->volumes->parts, c->pn,
+  return (asparse_planned_way){c->mode,
+                               c->volumes->parts,
+                               c->pn,
+                               c->chunks,
                                largest.bytes_received + (row_operands ? largest.layout_bytes : 0),
                                c->predicted_seconds};
 }
@@ -211,6 +217,7 @@ asparse_options asparse_planned_options(const asparse_options *options, const as
   placed.exchange = way->exchange;
   placed.grid_rows = way->grid_rows;
   placed.grid_columns = way->grid_columns;
+  if (placed.chunks == 0) placed.chunks = way->chunks;
   if (options->reproducible && placed.exchange == ASPARSE_EXCHANGE_COVER) placed.exchange = ASPARSE_EXCHANGE_ROWS;
   return placed;
 }

@@ -11,6 +11,7 @@ enum { ASPARSE_MOST_WAYS = 64 };
 typedef struct asparse_planned_way {
   asparse_exchange_mode exchange;
   int grid_rows, grid_columns;
+  int chunks;        /* of columns that the halo comes in */
   int64_t bytes_max; /* received by the rank that receives most, changes of layout included */
   double predicted_seconds;
 } asparse_planned_way;

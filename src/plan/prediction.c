@@ -29,13 +29,14 @@ asparse_status asparse_plan_predict(asparse_plan *plan) {
   const int64_t messages = plan->halo->n_sources + (plan->cover ? plan->cover->halo->n_sources : 0);
   const int64_t layout_messages = plan->b_layout ? 2 * (int64_t)(plan->matrix->grid.columns - 1) : 0;
   stats->predicted_exchange_seconds =
-      asparse_link_seconds(&link, messages, larger(stats->bytes_received, stats->bytes_sent));
+      asparse_link_seconds(&link, plan->chunks * messages, larger(stats->bytes_received, stats->bytes_sent));
   stats->predicted_layout_seconds =
       asparse_link_seconds(&link, layout_messages, larger(stats->layout_bytes_received, stats->layout_bytes_sent));
-  /* The formula of asparse_mode_choose, with what this rank really sends and receives: own columns hide the exchange.
-   */
-  stats->predicted_execute_seconds = stats->predicted_seconds +
-                                     fmax(stats->predicted_exchange_seconds - plan->own_predicted_seconds, 0) +
-                                     stats->predicted_layout_seconds;
+  /* With what this rank really sends and receives. */
+  const double rest = stats->predicted_seconds - plan->own_predicted_seconds;
+  stats->predicted_execute_seconds =
+      asparse_mode_pipeline_seconds(plan->own_predicted_seconds, stats->predicted_exchange_seconds, rest,
+                                    plan->chunks) +
+      stats->predicted_layout_seconds;
   return ASPARSE_OK;
 }

@@ -52,8 +52,8 @@ static asparse_status receive(asparse_halo *halo, char *rows, int64_t bytes, int
   return ASPARSE_OK;
 }
 
-/* To rank + s and from rank - s at once; the calls of a group are one launch. */
-static asparse_status exchange_step(asparse_halo *halo, int s, const char *rows) {
+/* A chunk to rank + s and from rank - s at once; the calls of a group are one launch. */
+static asparse_status exchange_step(asparse_halo *halo, int chunk, int s, const char *rows) {
   const nccl_state *state = halo->transport_state;
   const asparse_nccl *nccl = halo->comm->nccl;
   cudaStream_t stream = halo->engine->backend->stream(halo->engine, ASPARSE_QUEUE_EXCHANGE);
@@ -61,33 +61,46 @@ static asparse_status exchange_step(asparse_halo *halo, int s, const char *rows)
   if (to < 0 && from < 0) return ASPARSE_OK;
   PASS_NCCL(nccl, ncclGroupStart());
   if (to >= 0)
-    PASS(send(halo, rows + asparse_halo_send_offset(halo, to), asparse_halo_send_bytes(halo, to),
+    PASS(send(halo, rows + asparse_halo_send_offset(halo, chunk, to), asparse_halo_send_bytes(halo, chunk, to),
               halo->destinations[to], stream));
   if (from >= 0)
-    PASS(receive(halo, (char *)halo->buffer + asparse_halo_receive_offset(halo, from),
-                 asparse_halo_receive_bytes(halo, from), halo->sources[from], stream));
+    PASS(receive(halo, (char *)halo->buffer + asparse_halo_receive_offset(halo, chunk, from),
+                 asparse_halo_receive_bytes(halo, chunk, from), halo->sources[from], stream));
   PASS_NCCL(nccl, ncclGroupEnd());
   return asparse_nccl_settle(halo->comm);
+}
+
+static asparse_status pack(asparse_halo *halo, const void *b, int64_t ldb) {
+  asparse_engine *engine = halo->engine;
+  for (int c = 0; c < halo->shape.chunks; c++) {
+    const char *columns = (const char *)b + asparse_halo_chunk_row_offset(halo, c);
+    PASS(engine->backend->pack(engine, ASPARSE_QUEUE_EXCHANGE, halo->shape.dtype, asparse_halo_packed_rows(halo),
+                               halo->engine_send_rows, asparse_halo_chunk_columns(&halo->shape, c), columns, ldb,
+                               (char *)halo->packed +
+                                   asparse_halo_packed_rows(halo) * asparse_halo_chunk_row_offset(halo, c)));
+  }
+  return ASPARSE_OK;
 }
 
 static asparse_status nccl_begin(asparse_halo *halo, const void *b, int64_t ldb) {
   asparse_engine *engine = halo->engine;
   const asparse_backend *backend = engine->backend;
-  const void *rows = halo->packed;
+  const bool as_it_is = !halo->send_rows && halo->shape.chunks == 1 && ldb == halo->shape.n;
   PASS(backend->record(engine, ASPARSE_QUEUE_EXCHANGE, halo->started));
-  if (halo->send_rows || ldb != halo->n)
-    PASS(backend->pack(engine, ASPARSE_QUEUE_EXCHANGE, halo->dtype, asparse_halo_packed_rows(halo),
-                       halo->engine_send_rows, halo->n, b, ldb, halo->packed));
-  else rows = b;
+  if (!as_it_is) PASS(pack(halo, b, ldb));
   PASS(backend->record(engine, ASPARSE_QUEUE_EXCHANGE, halo->packed_all));
-  for (int s = 1; s < halo->comm->size; s++) PASS(exchange_step(halo, s, rows));
-  return backend->record(engine, ASPARSE_QUEUE_EXCHANGE, halo->arrived);
+  for (int c = 0; c < halo->shape.chunks; c++) {
+    for (int s = 1; s < halo->comm->size; s++) PASS(exchange_step(halo, c, s, as_it_is ? b : halo->packed));
+    PASS(backend->record(engine, ASPARSE_QUEUE_EXCHANGE, halo->arrived[c]));
+  }
+  return ASPARSE_OK;
 }
 
 static asparse_status nccl_check(asparse_halo *halo) { return asparse_nccl_check(halo->comm); }
 
-static asparse_status nccl_end(asparse_halo *halo) {
+static asparse_status nccl_end(asparse_halo *halo, int chunk) {
   (void)halo;
+  (void)chunk;
   return ASPARSE_OK;
 }
 

@@ -151,7 +151,7 @@ static asparse_status check_rows(verifier *v) {
   const asparse_matrix *a = v->plan->matrix;
   TRY(asparse_comm_agree(a->comm, collect_columns(v)));
   status = asparse_halo_create(a->grid.column_comm, v->engine, a->col_starts, v->row_columns.sorted, v->row_columns.n,
-                               v->plan->n, a->dtype, &v->row_halo);
+                               (asparse_halo_shape){v->plan->n, 1, a->dtype}, &v->row_halo);
   TRY(asparse_comm_agree(a->comm, status));
   TRY(asparse_halo_exchange_begin(v->row_halo, v->b->values, v->b->ld));
   TRY(asparse_halo_exchange_end(v->row_halo));
@@ -315,8 +315,8 @@ asparse_status asparse_verify(asparse_plan *plan, const asparse_dense *b, const 
     v.c = plan->c_block;
   }
   TRY(asparse_comm_agree(a->comm, verifier_allocate(&v)));
-  status = asparse_halo_create(a->grid.column_comm, v.engine, a->col_starts, a->part.col_map_offd, a->part.n_halo, 2,
-                               ASPARSE_FP64, &v.halo);
+  status = asparse_halo_create(a->grid.column_comm, v.engine, a->col_starts, a->part.col_map_offd, a->part.n_halo,
+                               (asparse_halo_shape){2, 1, ASPARSE_FP64}, &v.halo);
   TRY(asparse_comm_agree(a->comm, status));
   project_b(&v, seed);
   TRY(asparse_halo_exchange_begin(v.halo, v.xb, 2));

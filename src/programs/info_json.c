@@ -85,8 +85,9 @@ static json_t *way_json(const info_record *r, const exchange_table *t, int i) {
   json_t *seconds =
       json_pack("{s:f, s:f, s:f, s:f}", "compute_seconds", c->compute_seconds, "exchange_seconds", c->exchange_seconds,
                 "layout_seconds", c->layout_seconds, "predicted_seconds", c->predicted_seconds);
-  json_t *way = json_pack("{s:s, s:i, s:i, s:b, s:b}", "mode", option_name(option_exchanges, (int)c->mode), "grid_rows",
-                          c->volumes->parts, "grid_columns", c->pn, "exact", t->ways[i].exact, "chosen", i == t->best);
+  json_t *way = json_pack("{s:s, s:i, s:i, s:i, s:b, s:b}", "mode", option_name(option_exchanges, (int)c->mode),
+                          "grid_rows", c->volumes->parts, "grid_columns", c->pn, "chunks", c->chunks, "exact",
+                          t->ways[i].exact, "chosen", i == t->best);
   json_object_update_new(way, volume);
   json_object_update_new(way, seconds);
   return way;

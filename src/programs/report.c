@@ -27,14 +27,16 @@ static text seconds_text(double seconds) {
   return t;
 }
 
-/* "rows", "columns", "grid of 2 × 4 ranks, rows". */
+static const char *const in_chunks[] = {"", "", " in 2 chunks", " in 3 chunks", " in 4 chunks"};
+
+/* "rows in 2 chunks", "columns", "grid of 2 × 4 ranks, rows". */
 static text exchange_text(const asparse_stats *stats) {
   text t;
   const asparse_exchange_mode mode = summary_exchange(stats);
   if (mode == ASPARSE_EXCHANGE_GRID)
-    snprintf(t.value, sizeof t.value, "grid of %d × %d ranks, %s", stats->grid_rows, stats->grid_columns,
-             option_name(option_exchanges, stats->exchange));
-  else snprintf(t.value, sizeof t.value, "%s", option_name(option_exchanges, mode));
+    snprintf(t.value, sizeof t.value, "grid of %d × %d ranks, %s%s", stats->grid_rows, stats->grid_columns,
+             option_name(option_exchanges, stats->exchange), in_chunks[stats->chunks]);
+  else snprintf(t.value, sizeof t.value, "%s%s", option_name(option_exchanges, mode), in_chunks[stats->chunks]);
   return t;
 }
 
@@ -67,7 +69,7 @@ static void print_planning(const asparse_planning *planning) {
   printf("  planner    %s expected; next best %s", seconds_text(planning->ways[planning->best].predicted_seconds).value,
          option_name(option_exchanges, (int)way->exchange));
   if (way->exchange == ASPARSE_EXCHANGE_GRID) printf(" %d × %d", way->grid_rows, way->grid_columns);
-  printf(" %s; links %s/s (%s), planned in %s\n", seconds_text(way->predicted_seconds).value,
+  printf("%s %s; links %s/s (%s), planned in %s\n", in_chunks[way->chunks], seconds_text(way->predicted_seconds).value,
          bytes_text(planning->link.bytes_per_second).value,
          planning->link_remembered ? "measured by an earlier run" : "measured", seconds_text(planning->seconds).value);
 }

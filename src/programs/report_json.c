@@ -44,15 +44,16 @@ static json_t *matrix_json(const solve_record *r) {
 static json_t *choices_json(const solve_record *r, const summary *s) {
   const asparse_stats *stats = &r->stats;
   return json_pack(
-      "{s:s, s:s, s:s, s:i, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:b, s:b}",
+      "{s:s, s:s, s:s, s:i, s:s, s:i, s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:b, s:b}",
       "result", asparse_dtype_name(r->result), "precision", asparse_dtype_name(r->dtype), "format",
       asparse_format_name(stats->format), "unit", stats->unit, "halo_format", asparse_format_name(stats->offd_format),
       "halo_unit", stats->offd_unit, "partition", r->partition == ASPARSE_PARTITION_METIS ? "metis" : "contiguous",
       "exchange", option_name(option_exchanges, (int)summary_exchange(stats)), "grid_rows", stats->grid_rows,
-      "grid_columns", stats->grid_columns, "column_exchange", option_name(option_exchanges, (int)stats->exchange),
-      "placement", option_name(option_placements, (int)r->options->plan.operands), "transport", stats->transport,
-      "backend", stats->backend, "device", stats->device, "kernel", stats->kernel, "halo_kernel", stats->offd_kernel,
-      "isa", asparse_host_isa(), "predicted_seconds", s->quantities[QUANTITY_PREDICTED].max, "ready_shards",
+      "grid_columns", stats->grid_columns, "chunks", stats->chunks, "column_exchange",
+      option_name(option_exchanges, (int)stats->exchange), "placement",
+      option_name(option_placements, (int)r->options->plan.operands), "transport", stats->transport, "backend",
+      stats->backend, "device", stats->device, "kernel", stats->kernel, "halo_kernel", stats->offd_kernel, "isa",
+      asparse_host_isa(), "predicted_seconds", s->quantities[QUANTITY_PREDICTED].max, "ready_shards",
       r->stats.ready_shards, "reproducible", r->options->plan.reproducible);
 }
 
@@ -60,11 +61,11 @@ static json_t *planning_json(const asparse_planning *planning) {
   json_t *ways = json_array();
   for (int i = 0; i < planning->n_ways; i++) {
     const asparse_planned_way *way = &planning->ways[i];
-    json_array_append_new(ways,
-                          json_pack("{s:s, s:i, s:i, s:I, s:f, s:b}", "exchange",
-                                    option_name(option_exchanges, (int)way->exchange), "grid_rows", way->grid_rows,
-                                    "grid_columns", way->grid_columns, "bytes_max", (json_int_t)way->bytes_max,
-                                    "predicted_seconds", way->predicted_seconds, "chosen", i == planning->best));
+    json_array_append_new(ways, json_pack("{s:s, s:i, s:i, s:i, s:I, s:f, s:b}", "exchange",
+                                          option_name(option_exchanges, (int)way->exchange), "grid_rows",
+                                          way->grid_rows, "grid_columns", way->grid_columns, "chunks", way->chunks,
+                                          "bytes_max", (json_int_t)way->bytes_max, "predicted_seconds",
+                                          way->predicted_seconds, "chosen", i == planning->best));
   }
   return json_pack("{s:o, s:f, s:f, s:b, s:f}", "ways", ways, "link_latency_seconds", planning->link.latency_seconds,
                    "link_bytes_per_second", planning->link.bytes_per_second, "link_remembered",

@@ -21,6 +21,7 @@ enum {
   OPTION_PARTITION,
   OPTION_EXCHANGE,
   OPTION_GRID,
+  OPTION_CHUNKS,
   OPTION_PLACEMENT,
   OPTION_BACKEND,
   OPTION_COMM,
@@ -58,6 +59,7 @@ static const struct option solve_table[] = {{"b", required_argument, NULL, OPTIO
                                             {"partition", required_argument, NULL, OPTION_PARTITION},
                                             {"exchange", required_argument, NULL, OPTION_EXCHANGE},
                                             {"grid", required_argument, NULL, OPTION_GRID},
+                                            {"chunks", required_argument, NULL, OPTION_CHUNKS},
                                             {"placement", required_argument, NULL, OPTION_PLACEMENT},
                                             {"backend", required_argument, NULL, OPTION_BACKEND},
                                             {"comm", required_argument, NULL, OPTION_COMM},
@@ -101,6 +103,8 @@ static const char solve_help[] =
     "                         partial rows of C, whichever are less; columns: every rank holds A and a block of\n"
     "                         columns; grid: parts of A and blocks of columns, as --grid says\n"
     "  --grid PMxPN           ranks as PM parts of A by PN blocks of columns; default P x 1\n"
+    "  --chunks K             rows of B travel in K chunks of columns (1 to 4), the first multiplied while the rest\n"
+    "                         travel; default: as the planner predicts\n"
     "  --placement HOW        B and C on a grid: planner (default, as they are multiplied), rows (of all columns,\n"
     "                         moved to blocks and back by every multiplication)\n"
     "  --backend BACKEND      auto (a Hopper GPU where every rank sees one, else the host), host, cuda\n"
@@ -164,6 +168,10 @@ static asparse_status parse_plan_option(int option, const char *value, asparse_o
     plan->comm = (asparse_comm_kind)choice;
     break;
   case OPTION_GRID: PASS(option_grid("--grid", value, &plan->grid_rows, &plan->grid_columns)); break;
+  case OPTION_CHUNKS:
+    PASS(option_integer("--chunks", value, 1, 4, &number));
+    plan->chunks = (int32_t)number;
+    break;
   case OPTION_PLACEMENT:
     PASS(option_choose("--placement", value, option_placements, &choice));
     plan->operands = (asparse_placement)choice;

@@ -7,6 +7,7 @@
 #include "base/nccl_comm.h"
 #include "plan/plan.h"
 #include "plan/transport.h"
+#include "tests/halo_rows.h"
 #include "tests/slabs.h"
 
 enum { SKIPPED = 77, K = 3000, N = 72, EXCHANGES = 5 };
@@ -28,7 +29,7 @@ static int64_t want(const int64_t *col_starts, int rank, bool all, int64_t *want
 }
 
 /* Copies B there, exchanges it a few times, and checks every element that came. */
-static void exchange(asparse_comm *comm, const char *transport, bool all, int64_t ld) {
+static void exchange(asparse_comm *comm, const char *transport, bool all, int chunks, int64_t ld) {
   static int64_t col_starts[65], wanted[K];
   asparse_halo *halo = NULL;
   asparse_dense *b = NULL;
@@ -39,7 +40,8 @@ static void exchange(asparse_comm *comm, const char *transport, bool all, int64_
   const int64_t begin = col_starts[comm->rank], own = col_starts[comm->rank + 1] - begin;
   const int64_t n = want(col_starts, comm->rank, all, wanted);
   const size_t bytes = (size_t)(own * ld) * sizeof(float);
-  assert_int_equal(asparse_halo_create(comm, engine, col_starts, all ? NULL : wanted, n, N, ASPARSE_FP32, &halo),
+  assert_int_equal(asparse_halo_create(comm, engine, col_starts, all ? NULL : wanted, n,
+                                       (asparse_halo_shape){N, chunks, ASPARSE_FP32}, &halo),
                    ASPARSE_OK);
   assert_string_equal(asparse_halo_transport(halo), transport);
   assert_int_equal(asparse_dense_create(&b, own, ld, ASPARSE_FP32), ASPARSE_OK);
@@ -51,7 +53,8 @@ static void exchange(asparse_comm *comm, const char *transport, bool all, int64_
     assert_int_equal(asparse_halo_exchange_end(halo), ASPARSE_OK);
     assert_int_equal(asparse_halo_host_rows(halo, &rows), ASPARSE_OK);
     for (int64_t e = 0; e < n * N; e++)
-      assert_true(((const float *)rows)[e] == (float)asparse_random_element((uint64_t)i, wanted[e / N], e % N));
+      assert_true(((const float *)rows)[halo_at(halo, e / N, e % N)] ==
+                  (float)asparse_random_element((uint64_t)i, wanted[e / N], e % N));
   }
   double pack = -1, communication = -1;
   assert_int_equal(asparse_halo_times(halo, &pack, &communication), ASPARSE_OK);
@@ -66,8 +69,10 @@ static void exchanges(asparse_comm *comm, const char *transport) {
   for (int pieces = 0; pieces < 2; pieces++) {
     comm->message_bytes = pieces ? 10000 : limit;
     for (int all = 0; all < 2; all++) {
-      exchange(comm, transport, all, N);
-      exchange(comm, transport, all, N + 8);
+      for (int chunks = 1; chunks <= ASPARSE_MOST_CHUNKS; chunks++) {
+        exchange(comm, transport, all, chunks, N);
+        exchange(comm, transport, all, chunks, N + 8);
+      }
     }
   }
   comm->message_bytes = limit;
@@ -99,7 +104,8 @@ static void by_nccl(void **unused) {
 }
 
 /* C of one plan, on the host. */
-static asparse_dense *product(const asparse_csr *whole, asparse_comm_kind kind, asparse_exchange_mode mode) {
+static asparse_dense *product(const asparse_csr *whole, asparse_comm_kind kind, asparse_exchange_mode mode,
+                              int chunks) {
   uint64_t state = 9;
   asparse_options options = asparse_options_default();
   asparse_csr *slab = test_slab(whole, test_comm, &state);
@@ -110,6 +116,7 @@ static asparse_dense *product(const asparse_csr *whole, asparse_comm_kind kind, 
   options.backend = ASPARSE_BACKEND_CUDA;
   options.comm = kind;
   options.exchange = mode;
+  options.chunks = chunks;
   assert_int_equal(asparse_matrix_create(test_comm, &slab, &options, N, &a), ASPARSE_OK);
   assert_int_equal(asparse_plan_create(a, &options, N, &plan), ASPARSE_OK);
   assert_int_equal(asparse_plan_operands(plan, &b, &c), ASPARSE_OK);
@@ -130,8 +137,8 @@ static void same_product(void **unused) {
   if (!own_gpus()) return;
   asparse_csr *whole = test_whole(&state, 500, 500, 20, 7);
   for (int mode = ASPARSE_EXCHANGE_REPLICATE; mode <= ASPARSE_EXCHANGE_ROWS; mode++) {
-    asparse_dense *by_mpi = product(whole, ASPARSE_COMM_MPI, (asparse_exchange_mode)mode);
-    asparse_dense *by_nccl = product(whole, ASPARSE_COMM_NCCL, (asparse_exchange_mode)mode);
+    asparse_dense *by_mpi = product(whole, ASPARSE_COMM_MPI, (asparse_exchange_mode)mode, 1);
+    asparse_dense *by_nccl = product(whole, ASPARSE_COMM_NCCL, (asparse_exchange_mode)mode, 1 + mode);
     assert_memory_equal(by_mpi->values, by_nccl->values,
                         (size_t)(by_mpi->m * by_mpi->ld) * asparse_dtype_size(by_mpi->dtype));
     asparse_dense_destroy(&by_mpi);
