@@ -78,9 +78,17 @@ static double updates(const asparse_profile *p, candidate c) {
   return (double)p->windows[0].columns * (TILE_COLUMN * strips + WCSR_VECTOR * vectors) + tested * MASK_TEST * strips;
 }
 
+/* Bytes of C written, or read and written. */
+static double result_bytes(const asparse_profile *p, candidate c) {
+  const double row = row_bytes(p, asparse_dtype_result(p->dtype));
+  if (!p->accumulate) return row * (double)p->m;
+  if (c.format == ASPARSE_FORMAT_CSR) return 2 * row * (double)p->used_rows;
+  return 2 * row * fmin((double)p->windows[window_slot(c.unit)].used * c.unit, (double)p->m);
+}
+
 static double predict(const asparse_profile *p, const asparse_host_rates *r, candidate c) {
-  const double b_row = row_bytes(p, p->dtype), b_bytes = b_row * (double)p->k;
-  const double c_bytes = row_bytes(p, asparse_dtype_result(p->dtype)) * (double)p->m;
+  const double b_row = row_bytes(p, p->dtype), b_bytes = b_row * fmin((double)p->k, (double)p->nnz);
+  const double c_bytes = result_bytes(p, c);
   /* flops_per_second was measured with one strip: an entry's 2 flops a column took these units. */
   const double columns = (double)ASPARSE_RATE_COLUMNS;
   const double vectors = columns * (double)asparse_dtype_size(asparse_dtype_result(p->dtype)) / VECTOR_BYTES;

@@ -70,7 +70,12 @@ static double row_bytes(const asparse_profile *p, asparse_dtype dtype) {
 /* B is read at most once from memory, and no more rows of it than have entries. */
 static double b_bytes(const asparse_profile *p) { return fmin((double)p->k, (double)p->nnz) * row_bytes(p, p->dtype); }
 
-static double c_bytes(const asparse_profile *p) { return (double)p->m * row_bytes(p, p->c_dtype); }
+/* Bytes of C written, or read and written; unit: rows that are written together. */
+static double c_bytes(const asparse_profile *p, const asparse_window_counts *windows, int32_t unit) {
+  if (!p->accumulate) return (double)p->m * row_bytes(p, p->c_dtype);
+  const double rows = unit == 1 ? (double)p->used_rows : fmin((double)windows->used * unit, (double)p->m);
+  return 2 * rows * row_bytes(p, p->c_dtype);
+}
 
 static double work(const asparse_profile *p, const candidate *c) {
   if (c->format == ASPARSE_FORMAT_CSR) return (double)p->nnz * row_bytes(p, p->dtype);
@@ -101,7 +106,8 @@ static double predict_resident(const asparse_profile *p) {
 static double predict(const asparse_profile *p, const candidate *c) {
   const costs *k = c->costs;
   if (!k) return predict_resident(p);
-  return k->start + k->work * work(p, c) + k->c_byte * c_bytes(p) + k->b_byte * b_bytes(p) + k->step * longest(p, c);
+  return k->start + k->work * work(p, c) + k->c_byte * c_bytes(p, windows(p, c), c->unit) + k->b_byte * b_bytes(p) +
+         k->step * longest(p, c);
 }
 
 static bool is_possible(const asparse_profile *p, const candidate *c) {
@@ -142,5 +148,5 @@ double asparse_device_least_seconds(const asparse_profile *p) {
   for (int i = 0; i < 4; i++) least = fmin(least, least_of(p, (double)p->windows[i].columns, 8 << i));
   least = fmin(least, least_of(p, (double)p->blocks[2] * 64, 64));
   const double a_bytes = (double)p->nnz * (double)asparse_dtype_size(p->dtype);
-  return fmax(fmax(least, (a_bytes + b_bytes(p) + c_bytes(p)) / MEMORY), LAUNCH);
+  return fmax(fmax(least, (a_bytes + b_bytes(p) + c_bytes(p, NULL, 1)) / MEMORY), LAUNCH);
 }

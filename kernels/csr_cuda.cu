@@ -145,6 +145,7 @@ __global__ void __launch_bounds__(32 * kWarps) csr_multiply(const Problem<T, C> 
   if (row >= p.m || col >= p.n) return;
   const int64_t begin = __ldg(p.row_ptr + row), end = __ldg(p.row_ptr + row + 1);
   if (p.n_long_rows > 0 && end - begin > p.long_row) return;
+  if (p.accumulate && begin == end) return;
   typename Problem<T, C>::Sum sum[V] = {};
   add_entries<V>(p, begin, end, col, sum);
   store<V>(p, static_cast<int32_t>(row), col, sum);

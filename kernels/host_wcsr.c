@@ -61,7 +61,9 @@ INLINE void wcsr_strip(asparse_dtype dtype, const int vectors, const bool masked
 
 INLINE void wcsr_multiply(asparse_dtype dtype, const asparse_product *p, int64_t window_begin, int64_t window_end,
                           int64_t col_begin, int64_t col_end) {
+  const int64_t *window_row_ptr = p->a->wcsr->window_row_ptr;
   for (int64_t w = window_begin; w < window_end; w++) {
+    if (p->accumulate && window_row_ptr[w] == window_row_ptr[w + 1]) continue; /* most of a halo part */
     for (strip s = strip_first(dtype, TILE_VECTORS, col_begin, col_end); s.vectors > 0; s = strip_next(s))
       TILE_STRIP(wcsr_strip, dtype, p, w, &s);
   }

@@ -120,6 +120,8 @@ typedef struct asparse_profile {
   asparse_window_counts clustered[4]; /* the same of rows brought together; 0 where that was not tried */
   int64_t blocks[3];                  /* non-empty blocks, sizes 16, 32, 64 */
   int64_t longest_row;                /* most entries of a row */
+  int64_t used_rows;                  /* rows with entries */
+  bool accumulate;                    /* C += A·B: rows, windows and block rows without entries are left alone */
 } asparse_profile;
 
 typedef struct asparse_kernel_config {

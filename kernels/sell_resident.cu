@@ -167,11 +167,11 @@ __global__ void __launch_bounds__(32 * kMostWarps) sell_resident(const __grid_co
     float sum[8] = {};
     multiply_slice(p, stream, base, height, sum);
     add_parts(stream.parts, p.log2_pieces, sum);
-    const bool first_part = (segment & (stream.parts - 1)) == 0;
+    const bool first_part = (segment & (stream.parts - 1)) == 0, nothing = p.accumulate && stream.n_quads == 0;
     const int32_t row = stream.row;
     slice = dealt_slice(++round, warp);
     if (slice < p.n_slices) stream = open_slice(p, slice, segment, height);
-    if (first_part && row >= 0) store<C, kAligned>(p, row, col, sum);
+    if (first_part && row >= 0 && !nothing) store<C, kAligned>(p, row, col, sum);
   }
 }
 

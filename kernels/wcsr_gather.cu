@@ -122,6 +122,7 @@ __global__ void __launch_bounds__(32 * kWarps, kCtas<H, kAligned>) wcsr_gather(c
   const int32_t first_col = blockIdx.y * kWarpColumns;
   const asparse_wcsr_share share = load_share(p, blockIdx.x * kWarps + warp);
   if (share.part == ASPARSE_WCSR_IDLE) return;
+  if (p.accumulate && share.part == ASPARSE_WCSR_ALONE && share.n_tiles == 0) return;
   float acc[H / 8][4][4] = {};
   multiply_tiles<H, kAligned>(p, share.first_tile, share.first_tile + share.n_tiles - 1,
                               first_col + lane / 4 * kLaneColumns, lane, acc);

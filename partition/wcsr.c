@@ -79,6 +79,7 @@ asparse_status asparse_count_window_columns(const asparse_local_csr *a, int32_t 
     counts->columns += distinct[w];
     counts->padded += padded(distinct[w]);
     if (distinct[w] > counts->widest) counts->widest = distinct[w];
+    counts->used += distinct[w] > 0;
   }
 cleanup:
   asparse_free(distinct);

@@ -7,6 +7,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
+#include "base/dtype.h"
 #include "base/memory.h"
 #include "kernels/kernels.h"
 
@@ -48,6 +49,29 @@ static void test_shared_columns_take_low_windows(void **state) {
   const asparse_profile p = profile(ASPARSE_FP32, 16, 6, 0.2);
   assert_int_equal(choose(&p).format, ASPARSE_FORMAT_WCSR);
   assert_int_equal(choose(&p).unit, 8);
+}
+
+/* A halo part: what it adds to few rows of C does not cost all of C. */
+static void test_few_rows_are_added_to(void **state) {
+  (void)state;
+  for (int dtype = ASPARSE_FP64; dtype <= ASPARSE_BF16; dtype++) {
+    asparse_profile p = profile((asparse_dtype)dtype, 64, 1.1, 0.01);
+    p.nnz = p.used_rows = 100;
+    p.c_dtype = asparse_dtype_result(p.dtype);
+    for (int i = 0; i < 4; i++) p.windows[i] = (asparse_window_counts){p.nnz, 16 * p.nnz, 1, p.nnz};
+    for (int i = 0; i < 3; i++) p.blocks[i] = p.nnz;
+    const double overwritten = choose(&p).predicted_seconds;
+    const double overwritten_there =
+        asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, NULL, NULL, NULL).predicted_seconds;
+    p.accumulate = true;
+    assert_true(choose(&p).predicted_seconds < overwritten / 10);
+    assert_int_equal(choose(&p).format, ASPARSE_FORMAT_CSR); /* windows would touch eight rows for one */
+    assert_true(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, NULL, NULL, NULL).predicted_seconds <
+                overwritten_there);
+    p.used_rows = p.m;
+    for (int i = 0; i < 4; i++) p.windows[i].used = p.m;
+    assert_true(choose(&p).predicted_seconds > overwritten);
+  }
 }
 
 static void test_wanted_format_and_unit(void **state) {
@@ -139,6 +163,7 @@ int main(void) {
       cmocka_unit_test(test_scattered_matrix_takes_csr),
       cmocka_unit_test(test_full_blocks_take_bcsr),
       cmocka_unit_test(test_shared_columns_take_low_windows),
+      cmocka_unit_test(test_few_rows_are_added_to),
       cmocka_unit_test(test_wanted_format_and_unit),
       cmocka_unit_test(test_candidates),
       cmocka_unit_test(test_predictions_are_monotone),

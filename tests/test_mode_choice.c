@@ -11,7 +11,8 @@ static const asparse_volume_shape shape = {128, 8, 8};
 static asparse_profile whole_profile(void) {
   asparse_profile p = {.m = 1 << 16, .k = 1 << 16, .n = 128, .nnz = 1 << 20, .dtype = ASPARSE_FP64, .longest_row = 16};
   p.c_dtype = ASPARSE_FP64;
-  for (int i = 0; i < 4; i++) p.windows[i] = (asparse_window_counts){p.nnz, p.nnz, 16 << (3 + i)};
+  for (int i = 0; i < 4; i++)
+    p.windows[i] = (asparse_window_counts){.columns = p.nnz, .padded = p.nnz, .widest = 16 << (3 + i)};
   for (int i = 0; i < 3; i++) p.blocks[i] = p.nnz;
   return p;
 }

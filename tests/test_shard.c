@@ -112,6 +112,9 @@ static void check_shard(asparse_local_csr *a, asparse_format format, int32_t uni
     count = windows.columns;
     assert_int_equal(windows.padded, shard->wcsr->window_row_ptr[shard->wcsr->n_windows]);
     assert_int_equal(windows.widest, widest_window(shard->wcsr));
+    for (int32_t w = 0; w < shard->wcsr->n_windows; w++)
+      windows.used -= shard->wcsr->window_row_ptr[w] < shard->wcsr->window_row_ptr[w + 1];
+    assert_int_equal(windows.used, 0);
     for (int64_t c = 0; c < shard->wcsr->window_row_ptr[shard->wcsr->n_windows]; c++)
       count -= shard->wcsr->window_col_idx[c] >= 0;
   } else {

@@ -98,7 +98,7 @@ def outcome(code, timeout, errors):
     if code is None:
         return {"status": "timeout", "exit_code": None, "signal": None,
                 "message": f"not done after {timeout:g} s, ended"}
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in said.splitlines() if re.search(r"\w", line)]
     errors_said = [line for line in lines if "error:" in line] or lines[-1:] or ["no message"]
     return {"status": "failed", "exit_code": code, "signal": number, "message": errors_said[0][:500],
             "stderr": said[-4000:]}

@@ -7,9 +7,11 @@
 
 enum { ASPARSE_TILE_COLUMNS = 16 }; /* compressed columns of one WCSR tile */
 
-/* Of the windows of one height: Σ of distinct columns, Σ of them padded to whole tiles, most of one window. */
+/* Of the windows of one height: Σ of distinct columns, Σ of them padded to whole tiles, most of one window; windows
+ * with entries. */
 typedef struct asparse_window_counts {
   int64_t columns, padded, widest;
+  int64_t used;
 } asparse_window_counts;
 
 /* Allocate with the given sizes; pointer arrays zeroed, the rest undefined (builders zero it by the thread

@@ -33,13 +33,16 @@ static bool may_cluster(const asparse_local_csr *a, const asparse_clustered *clu
 }
 
 /* Candidates with their predicted times summed over ranks, and the least of them. Collective. */
-static asparse_status score(asparse_comm *comm, const asparse_local_csr *a, int64_t n, asparse_space space, bool sample,
+static asparse_status score(asparse_comm *comm, const asparse_choice_problem *problem, bool sample,
                             const asparse_options *options, asparse_clustered *clustered, scores *s) {
   asparse_status status = ASPARSE_OK;
+  const asparse_local_csr *a = problem->a;
+  const asparse_space space = problem->space;
   asparse_profile profile;
   asparse_host_rates rates = {0};
   double predicted[ASPARSE_DEVICE_CANDIDATES];
-  status = asparse_profile_create(a, n, sample, &profile);
+  status = asparse_profile_create(a, problem->n, sample, &profile);
+  profile.accumulate = problem->accumulate;
   if (status == ASPARSE_OK && space == ASPARSE_SPACE_HOST) status = asparse_engines_host_rates(comm, &rates);
   if (status == ASPARSE_OK && may_cluster(a, clustered, options)) {
     status = asparse_rows_cluster(a, clustered);
@@ -75,20 +78,20 @@ static bool csr_is_settled(const scores *s, const asparse_options *options) {
   return s->candidates[s->best].format == ASPARSE_FORMAT_CSR;
 }
 
-asparse_status asparse_choice_make(asparse_comm *comm, const asparse_local_csr *a, int64_t n, asparse_space space,
+asparse_status asparse_choice_make(asparse_comm *comm, const asparse_choice_problem *problem,
                                    const asparse_options *options, asparse_clustered *clustered,
                                    asparse_kernel_config *config) {
   asparse_status status = ASPARSE_OK;
   scores s = {0};
   /* A GPU's formats are close to each other and its ranks have threads to spare: it counts everything. */
-  bool may_sample =
-      space == ASPARSE_SPACE_HOST && (options->format == ASPARSE_FORMAT_AUTO || options->format == ASPARSE_FORMAT_CSR);
-  if (may_sample) TRY(score(comm, a, n, space, true, options, NULL, &s));
+  bool may_sample = problem->space == ASPARSE_SPACE_HOST &&
+                    (options->format == ASPARSE_FORMAT_AUTO || options->format == ASPARSE_FORMAT_CSR);
+  if (may_sample) TRY(score(comm, problem, true, options, NULL, &s));
   if (may_sample && csr_is_settled(&s, options)) {
     *config = s.candidates[s.best];
-    if (s.nnz > 0) config->predicted_seconds *= (double)a->row_ptr[a->m] / (double)s.nnz;
+    if (s.nnz > 0) config->predicted_seconds *= (double)problem->a->row_ptr[problem->a->m] / (double)s.nnz;
   } else {
-    TRY(score(comm, a, n, space, false, options, clustered, &s));
+    TRY(score(comm, problem, false, options, clustered, &s));
     *config = s.candidates[s.best];
   }
   if (clustered && !config->clustered) asparse_clustered_free(clustered);

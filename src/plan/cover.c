@@ -10,7 +10,8 @@ static asparse_status factor_create(asparse_comm *comm, asparse_engine *engine, 
   asparse_kernel_config config = {0};
   const bool on_device = engine->backend->space == ASPARSE_SPACE_DEVICE;
   factor->a = a;
-  TRY(asparse_choice_make(comm, a, most, engine->backend->space, options, on_device ? &clustered : NULL, &config));
+  const asparse_choice_problem problem = {.a = a, .n = most, .space = engine->backend->space};
+  TRY(asparse_choice_make(comm, &problem, options, on_device ? &clustered : NULL, &config));
   status = config.clustered ? asparse_shard_build_clustered(&clustered, config.unit, &factor->shard)
                             : asparse_shard_build(a, config.format, config.unit, &factor->shard);
   if (status == ASPARSE_OK && a->row_ptr[a->m] > 0)

@@ -26,7 +26,8 @@ enum { MOST_CHUNKS = 4, LEAST_COLUMNS = 64 };
 static int64_t share(int64_t count, double fraction) { return (int64_t)ceil((double)count * fraction); }
 
 static asparse_window_counts share_windows(const asparse_window_counts *w, double fraction) {
-  return (asparse_window_counts){share(w->columns, fraction), share(w->padded, fraction), w->widest};
+  return (asparse_window_counts){share(w->columns, fraction), share(w->padded, fraction), w->widest,
+                                 share(w->used, fraction)};
 }
 
 static int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }

@@ -128,8 +128,10 @@ static asparse_status choose_shards(asparse_plan *plan, const asparse_options *o
   asparse_clustered diag_rows = {0}, offd_rows = {0};
   const bool on_device = space == ASPARSE_SPACE_DEVICE;
   const int64_t n = widest_block(plan);
-  TRY(asparse_choice_make(a->comm, own, n, space, &wanted, on_device ? &diag_rows : NULL, diag));
-  TRY(asparse_choice_make(a->comm, rest, widest_chunk(plan, n), space, &wanted, on_device ? &offd_rows : NULL, offd));
+  const asparse_choice_problem of_own = {.a = own, .n = n, .space = space};
+  const asparse_choice_problem of_rest = {.a = rest, .n = widest_chunk(plan, n), .accumulate = true, .space = space};
+  TRY(asparse_choice_make(a->comm, &of_own, &wanted, on_device ? &diag_rows : NULL, diag));
+  TRY(asparse_choice_make(a->comm, &of_rest, &wanted, on_device ? &offd_rows : NULL, offd));
   status = build_shard(own, &diag_rows, diag, &plan->diag_shard);
   if (status == ASPARSE_OK) status = build_shard(rest, &offd_rows, offd, &plan->offd_shard);
   TRY(asparse_comm_agree(a->comm, status));

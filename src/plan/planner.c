@@ -59,8 +59,9 @@ static asparse_status sum_profiles(asparse_comm *comm, const asparse_csr *slab, 
   TRY(asparse_comm_max(comm, largest, 5));
   const double scale = sums[0] > 0 ? (double)slab->nnz / (double)sums[0] : 0;
   for (int h = 0; h < 4; h++)
-    p->windows[h] = (asparse_window_counts){(int64_t)(scale * (double)sums[1 + h]),
-                                            (int64_t)(scale * (double)sums[5 + h]), largest[1 + h]};
+    p->windows[h] = (asparse_window_counts){.columns = (int64_t)(scale * (double)sums[1 + h]),
+                                            .padded = (int64_t)(scale * (double)sums[5 + h]),
+                                            .widest = largest[1 + h]};
   for (int s = 0; s < 3; s++) p->blocks[s] = (int64_t)(scale * (double)sums[9 + s]);
   p->longest_row = largest[0];
   p->m = slab->m;

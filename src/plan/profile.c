@@ -16,8 +16,16 @@ static asparse_status add_windows(const asparse_local_csr *rows, asparse_window_
     counts[i].columns += more.columns;
     counts[i].padded += more.padded;
     counts[i].widest = larger(counts[i].widest, more.widest);
+    counts[i].used += more.used;
   }
   return ASPARSE_OK;
+}
+
+static int64_t used_rows(const asparse_local_csr *a) {
+  int64_t used = 0;
+#pragma omp parallel for schedule(static) reduction(+ : used)
+  for (int32_t i = 0; i < a->m; i++) used += a->row_ptr[i + 1] > a->row_ptr[i];
+  return used;
 }
 
 /* Adds rows [begin, end). */
@@ -34,6 +42,7 @@ static asparse_status add_rows(const asparse_local_csr *a, int32_t begin, int32_
   }
   for (int32_t i = 0; i < rows.m; i++)
     profile->longest_row = larger(profile->longest_row, rows.row_ptr[i + 1] - rows.row_ptr[i]);
+  profile->used_rows += used_rows(&rows);
   profile->m += rows.m;
   profile->nnz += rows.row_ptr[rows.m] - rows.row_ptr[0];
   return ASPARSE_OK;
@@ -45,7 +54,9 @@ asparse_status asparse_profile_create(const asparse_local_csr *a, int64_t n, boo
   profile->k = a->k;
   profile->dtype = a->dtype;
   profile->c_dtype = asparse_dtype_result(a->dtype);
-  if (!sample || a->m < SAMPLE_RUNS * SAMPLE_FRACTION * 64) return add_rows(a, 0, a->m, profile);
+  /* The few rows of a halo part that have entries would be missed. */
+  const bool is_sparse = used_rows(a) < a->m / 2;
+  if (!sample || is_sparse || a->m < SAMPLE_RUNS * SAMPLE_FRACTION * 64) return add_rows(a, 0, a->m, profile);
   int32_t stride = a->m / SAMPLE_RUNS;
   for (int run = 0; run < SAMPLE_RUNS; run++)
     PASS(add_rows(a, run * stride, run * stride + stride / SAMPLE_FRACTION, profile));

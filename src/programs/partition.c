@@ -31,8 +31,10 @@ static asparse_status cut_part(asparse_comm *comm, cutting *cut, int part, bool 
   const partition_options *o = cut->options;
   TRY(asparse_matrix_part(comm, cut->slab, cut->partition, part, false, out));
   if (first) {
-    TRY(asparse_choice_make(comm, out->diag, o->cols, ASPARSE_SPACE_HOST, &o->plan, NULL, &cut->diag));
-    TRY(asparse_choice_make(comm, out->offd, o->cols, ASPARSE_SPACE_HOST, &o->plan, NULL, &cut->offd));
+    const asparse_choice_problem diag = {.a = out->diag, .n = o->cols, .space = ASPARSE_SPACE_HOST};
+    const asparse_choice_problem offd = {.a = out->offd, .n = o->cols, .accumulate = true, .space = ASPARSE_SPACE_HOST};
+    TRY(asparse_choice_make(comm, &diag, &o->plan, NULL, &cut->diag));
+    TRY(asparse_choice_make(comm, &offd, &o->plan, NULL, &cut->offd));
   }
   if (part >= 0) {
     status = build_shard(out->diag, &cut->diag, &out->diag_shard);

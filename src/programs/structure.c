@@ -152,7 +152,7 @@ static asparse_status add_windows(asparse_comm *comm, asparse_window_counts *win
   PASS(asparse_comm_sum(comm, sums, 2 * STRUCTURE_HEIGHTS));
   PASS(asparse_comm_max(comm, widest, STRUCTURE_HEIGHTS));
   for (int i = 0; i < STRUCTURE_HEIGHTS; i++)
-    windows[i] = (asparse_window_counts){sums[2 * i], sums[2 * i + 1], widest[i]};
+    windows[i] = (asparse_window_counts){.columns = sums[2 * i], .padded = sums[2 * i + 1], .widest = widest[i]};
   return ASPARSE_OK;
 }
 
