@@ -62,44 +62,52 @@ static void choose(choice *c, int64_t received, int64_t cover, double own, aspar
   c->best = c->candidates[asparse_mode_choose(c->candidates, 5, &compute, &link, &shape, row_operands)].mode;
 }
 
+/* Seconds of part i's entries in own columns, or the rest of them. */
+static double half_of(const asparse_volumes *volumes, int i, bool own, int64_t columns) {
+  const asparse_profile whole = whole_profile();
+  const asparse_mode_compute compute = {&whole, &rates};
+  return asparse_mode_half_seconds(volumes, &compute, i, own, columns);
+}
+
+static double half(const asparse_volumes *volumes, bool own, int64_t columns) {
+  return half_of(volumes, 0, own, columns);
+}
+
 static void assert_near(double found, double wanted) { assert_true(fabs(found - wanted) <= 1e-9 * fabs(wanted)); }
 
 static void times_follow_the_formula(void **unused) {
   (void)unused;
-  const asparse_profile whole = whole_profile();
-  const asparse_mode_compute compute = {&whole, &rates};
   int in_chunks[2] = {0, 0};
   for (double rate = 1e7; rate < 1e13; rate *= 3) { /* hidden behind own columns, or not */
-    const asparse_link link = {3e-6, rate};
+    const asparse_link link = {3e-6, rate, false};
     choice c;
     choose(&c, 100, 60, 0.75, link, true);
-    const double quarter = asparse_mode_part_seconds(&c.volumes[1], &compute, 0, 32);
-    const double sixteenth = asparse_mode_part_seconds(&c.volumes[2], &compute, 0, 128);
-    const double halves = 2 * asparse_mode_part_seconds(&c.volumes[2], &compute, 0, 64);
-    const double block = asparse_mode_part_seconds(&c.volumes[0], &compute, 0, 8);
+    const double own = half(&c.volumes[2], true, 128), rest = half(&c.volumes[2], false, 128);
+    const double halves = 2 * half(&c.volumes[2], false, 64);
+    const double quarter_own = half(&c.volumes[1], true, 32), quarter_rest = half(&c.volumes[1], false, 32);
+    const double block = half(&c.volumes[0], true, 8);
     const double rows = 15 * 3e-6 + 1500 * 128 * 8 / rate, rows_in_two = rows + 15 * 3e-6;
     const double grid = 3 * 3e-6 + 300 * 32 * 8 / rate;
     const double cover = 15 * 3e-6 + 900 * 128 * 8 / rate, all = 15 * 3e-6 + 15. * 4096 * 128 * 8 / rate;
     /* B: rows of the others' slices in own columns; C: own slice in the others' columns; 15 messages for each. */
     const double columns = 30 * 3e-6 + 2 * 15. * 4096 * 8 * 8 / rate;
     const double grid_layout = 6 * 3e-6 + 2 * 3. * 4096 * 32 * 8 / rate;
-    const double all_at_once = fmax(0.75 * sixteenth, all) + 0.25 * sixteenth;
-    const double at_once = fmax(0.75 * sixteenth, rows) + 0.25 * sixteenth;
-    const double first = fmax(0.75 * sixteenth, rows_in_two / 2) + 0.125 * halves;
-    const double in_two = fmax(first, rows_in_two) + 0.125 * halves;
+    const double at_once = fmax(own, rows) + rest;
+    const double first = fmax(own, rows_in_two / 2) + halves / 2;
+    const double in_two = fmax(first, rows_in_two) + halves / 2;
     const int chunks = in_two < 0.98 * at_once ? 2 : 1;
     in_chunks[chunks - 1]++;
     assert_int_equal(c.candidates[1].chunks, chunks);
     assert_near(c.candidates[1].exchange_seconds, chunks == 2 ? rows_in_two : rows);
-    assert_near(c.candidates[1].compute_seconds, chunks == 2 ? 0.75 * sixteenth + 0.25 * halves : sixteenth);
+    assert_near(c.candidates[1].compute_seconds, own + (chunks == 2 ? halves : rest));
     assert_near(c.candidates[1].predicted_seconds, chunks == 2 ? in_two : at_once);
-    assert_true(c.candidates[0].predicted_seconds <= all_at_once * (1 + 1e-9));
+    assert_true(c.candidates[0].predicted_seconds <= (fmax(own, all) + rest) * (1 + 1e-9));
     assert_near(c.candidates[2].layout_seconds, columns);
     assert_near(c.candidates[2].exchange_seconds, 0);
     assert_near(c.candidates[2].predicted_seconds, columns + block);
     assert_near(c.candidates[3].layout_seconds, grid_layout);
-    assert_near(c.candidates[3].predicted_seconds, grid_layout + fmax(0.75 * quarter, grid) + 0.25 * quarter);
-    assert_near(c.candidates[4].predicted_seconds, fmax(0.75 * sixteenth, cover) + 0.25 * sixteenth);
+    assert_near(c.candidates[3].predicted_seconds, grid_layout + fmax(quarter_own, grid) + quarter_rest);
+    assert_near(c.candidates[4].predicted_seconds, fmax(own, cover) + rest);
   }
   assert_true(in_chunks[0] > 0 && in_chunks[1] > 0);
 }
@@ -107,10 +115,11 @@ static void times_follow_the_formula(void **unused) {
 static void pipeline(void **unused) {
   (void)unused;
   for (int chunks = 1; chunks <= 4; chunks++) {
-    assert_near(asparse_mode_pipeline_seconds(8, 0, 4, chunks), 12);
-    assert_near(asparse_mode_pipeline_seconds(8, 8. / chunks, 4, chunks), 12);      /* all hidden */
-    assert_near(asparse_mode_pipeline_seconds(1, 20, 4, chunks), 20 + 4. / chunks); /* the last chunk is not */
-    assert_near(asparse_mode_pipeline_seconds(0, 4, 20, chunks), 20 + 4. / chunks); /* but for the first */
+    assert_near(asparse_mode_pipeline_seconds(8, 0, 4, chunks, false), 12);
+    assert_near(asparse_mode_pipeline_seconds(8, 8. / chunks, 4, chunks, false), 12);      /* all hidden */
+    assert_near(asparse_mode_pipeline_seconds(1, 20, 4, chunks, false), 20 + 4. / chunks); /* the last chunk is not */
+    assert_near(asparse_mode_pipeline_seconds(0, 4, 20, chunks, false), 20 + 4. / chunks); /* but for the first */
+    assert_near(asparse_mode_pipeline_seconds(8, 5, 4, chunks, true), 17);
   }
 }
 
@@ -119,7 +128,7 @@ static void slowest_rank_decides(void **unused) {
   (void)unused;
   const asparse_profile whole = whole_profile();
   const asparse_mode_compute compute = {&whole, &rates};
-  const asparse_link link = {0, 1e9};
+  const asparse_link link = {0, 1e9, false};
   asparse_part_volume part[4];
   asparse_volumes volumes = equal_parts(4, 0, 0, 0, part);
   part[2].sent = 50000;
@@ -128,14 +137,16 @@ static void slowest_rank_decides(void **unused) {
   asparse_mode_candidate rows = {.mode = ASPARSE_EXCHANGE_ROWS, .volumes = &volumes, .pn = 1, .wanted_chunks = 1};
   assert_int_equal(asparse_mode_choose(&rows, 1, &compute, &link, &shape, true), 0);
   assert_near(rows.exchange_seconds, 50000 * 128 * 8 / 1e9);
-  assert_near(rows.compute_seconds, asparse_mode_part_seconds(&volumes, &compute, 3, 128));
-  assert_near(rows.predicted_seconds, 50000 * 128 * 8 / 1e9 + asparse_mode_part_seconds(&volumes, &compute, 2, 128));
-  assert_true(rows.compute_seconds > 1.5 * asparse_mode_part_seconds(&volumes, &compute, 0, 128));
+  double most = 0;
+  for (int i = 0; i < 4; i++) most = fmax(most, half_of(&volumes, i, true, 128) + half_of(&volumes, i, false, 128));
+  assert_near(rows.compute_seconds, most);
+  assert_near(rows.predicted_seconds, 50000 * 128 * 8 / 1e9 + half_of(&volumes, 2, false, 128));
+  assert_true(half_of(&volumes, 3, false, 128) > 1.5 * half(&volumes, false, 128));
 }
 
 static void choices(void **unused) {
   (void)unused;
-  const asparse_link slow = {1e-6, 1e9}, far = {1e-2, 1e12};
+  const asparse_link slow = {1e-6, 1e9, false}, far = {1e-2, 1e12, false};
   choice c;
   choose(&c, 10, 10, 0.9, slow, true); /* a mesh: few rows, and covers save nothing */
   assert_int_equal(c.best, ASPARSE_EXCHANGE_ROWS);
@@ -165,9 +176,11 @@ static void gpu_model(void **unused) {
   const asparse_mode_compute host = {&whole, &rates}, device = {&whole, NULL};
   asparse_part_volume part[4];
   const asparse_volumes volumes = equal_parts(4, 10, 10, 0.5, part);
-  const double seconds = asparse_mode_part_seconds(&volumes, &device, 0, 128);
-  assert_true(seconds > 1e-6 && seconds < asparse_mode_part_seconds(&volumes, &host, 0, 128) / 10);
-  assert_true(asparse_mode_part_seconds(&volumes, &device, 0, 0) == 0);
+  for (int own = 0; own < 2; own++) {
+    const double seconds = asparse_mode_half_seconds(&volumes, &device, 0, own, 128);
+    assert_true(seconds > 1e-6 && seconds < asparse_mode_half_seconds(&volumes, &host, 0, own, 128) / 10);
+    assert_true(asparse_mode_half_seconds(&volumes, &device, 0, own, 0) == 0);
+  }
   for (int kind = ASPARSE_LINK_SHARED_MEMORY; kind <= ASPARSE_LINK_INFINIBAND; kind++) {
     const asparse_link link = asparse_link_default((asparse_link_kind)kind);
     assert_true(link.latency_seconds > 1e-7 && link.latency_seconds < 1e-4);

@@ -106,3 +106,8 @@ asparse_status asparse_links_measure(asparse_comm *comm, asparse_engine *engine,
 cleanup:
   return status;
 }
+
+asparse_link asparse_links_all(const asparse_comm *comm, const asparse_engine *engine, const asparse_links *links) {
+  const bool by_cores = engine->backend->space == ASPARSE_SPACE_HOST && comm->node_size == comm->size;
+  return (asparse_link){links->latency_seconds, links->all_bytes_per_second, by_cores};
+}

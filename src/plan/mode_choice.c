@@ -8,11 +8,11 @@
 asparse_link asparse_link_default(asparse_link_kind kind) {
   switch (kind) {
   /* Measured between 2 ranks of a 2-core Xeon, Open MPI 4.1: 7–11 GB/s from 256 KiB on, 0.3–0.6 µs below 1 KiB. */
-  case ASPARSE_LINK_SHARED_MEMORY: return (asparse_link){5e-7, 7e9};
+  case ASPARSE_LINK_SHARED_MEMORY: return (asparse_link){5e-7, 7e9, true};
   /* All-to-all between the GPUs of one H200 host is reported at 264–360 GB/s a GPU; a grouped send costs some µs. */
-  case ASPARSE_LINK_NVLINK: return (asparse_link){5e-6, 264e9};
+  case ASPARSE_LINK_NVLINK: return (asparse_link){5e-6, 264e9, false};
   /* A guess: 400 Gb/s are 50 GB/s, of which nine tenths arrive. */
-  default: return (asparse_link){5e-6, 45e9};
+  default: return (asparse_link){5e-6, 45e9, false};
   }
 }
 
@@ -32,22 +32,33 @@ static asparse_window_counts share_windows(const asparse_window_counts *w, doubl
 
 static int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
 
-double asparse_mode_part_seconds(const asparse_volumes *volumes, const asparse_mode_compute *compute, int i,
-                                 int64_t columns) {
+/* The part's half by the whole matrix's profile. */
+static asparse_profile half_profile(const asparse_volumes *volumes, const asparse_profile *whole, int i, bool own,
+                                    int64_t columns) {
   const asparse_part_volume *part = &volumes->part[i];
-  const double fraction = volumes->nnz > 0 ? (double)part->nnz / (double)volumes->nnz : 0;
-  asparse_profile profile = *compute->whole;
-  if (columns == 0 || part->rows == 0) return 0;
+  const int64_t nnz = own ? part->own_nnz : part->nnz - part->own_nnz;
+  const double fraction = volumes->nnz > 0 ? (double)nnz / (double)volumes->nnz : 0;
+  asparse_profile profile = *whole;
   profile.m = part->rows;
-  profile.k = part->b_rows + part->received;
+  profile.k = own ? part->b_rows : part->received;
   profile.n = columns;
-  profile.nnz = part->nnz;
-  profile.longest_row = smaller(profile.longest_row, part->nnz);
+  profile.nnz = nnz;
+  profile.longest_row = smaller(profile.longest_row, nnz);
+  profile.accumulate = !own;
+  profile.used_rows = smaller(part->rows, nnz);
   for (int h = 0; h < 4; h++) {
     profile.windows[h] = share_windows(&profile.windows[h], fraction);
+    profile.windows[h].used = smaller(part->rows / (8 << h) + 1, nnz);
     profile.clustered[h] = share_windows(&profile.clustered[h], fraction);
   }
   for (int s = 0; s < 3; s++) profile.blocks[s] = share(profile.blocks[s], fraction);
+  return profile;
+}
+
+double asparse_mode_half_seconds(const asparse_volumes *volumes, const asparse_mode_compute *compute, int i, bool own,
+                                 int64_t columns) {
+  const asparse_profile profile = half_profile(volumes, compute->whole, i, own, columns);
+  if (columns == 0 || profile.m == 0 || (!own && profile.nnz == 0)) return 0;
   return compute->rates ? asparse_choose(&profile, compute->rates, ASPARSE_FORMAT_AUTO, 0, NULL, NULL).predicted_seconds
                         : asparse_choose_device(&profile, ASPARSE_FORMAT_AUTO, 0, NULL, NULL, NULL).predicted_seconds;
 }
@@ -56,55 +67,44 @@ double asparse_link_seconds(const asparse_link *link, int64_t messages, int64_t 
   return (double)messages * link->latency_seconds + (double)bytes / link->bytes_per_second;
 }
 
-double asparse_mode_pipeline_seconds(double own, double exchange, double rest, int chunks) {
+double asparse_mode_pipeline_seconds(double own, double exchange, double rest, int chunks, bool by_cores) {
   double now = own;
+  if (by_cores) return own + exchange + rest;
   for (int c = 1; c <= chunks; c++) now = fmax(now, exchange * c / chunks) + rest / chunks;
   return now;
 }
 
-/* One rank's share of a way. */
-typedef struct rank_costs {
-  double own, rest; /* seconds of entries that need no rows of others, and of those that do */
-  double layout;    /* seconds */
-  int64_t messages; /* of a chunk */
-  int64_t bytes;    /* in the busier direction */
-} rank_costs;
-
-/* Of rank (i, j) with width columns, where part i's entries take all seconds. */
-static rank_costs cost_of(const asparse_mode_candidate *c, const asparse_link *link, const asparse_volume_shape *shape,
-                          bool row_operands, int i, int j, double all) {
-  const asparse_part_volume *part = &c->volumes->part[i];
+/* Adds what rank (i, j) takes, whose halves take own and rest seconds. */
+static void add_rank(asparse_mode_candidate *c, const asparse_link *link, const asparse_volume_shape *shape,
+                     bool row_operands, int i, int j, double own, double rest) {
   const asparse_volume v = asparse_volumes_rank(c->volumes, c->mode, c->pn, shape, i, j);
-  const double own = part->nnz > 0 ? all * (double)part->own_nnz / (double)part->nnz : all;
-  return (rank_costs){own, all - own, row_operands ? asparse_link_seconds(link, v.layout_messages, v.layout_bytes) : 0,
-                      v.messages, v.bytes_received > v.bytes_sent ? v.bytes_received : v.bytes_sent};
+  const int64_t bytes = v.bytes_received > v.bytes_sent ? v.bytes_received : v.bytes_sent;
+  const double exchange = asparse_link_seconds(link, c->chunks * v.messages, bytes);
+  const double layout = row_operands ? asparse_link_seconds(link, v.layout_messages, v.layout_bytes) : 0;
+  const double all = layout + asparse_mode_pipeline_seconds(own, exchange, rest, c->chunks, link->by_cores);
+  c->compute_seconds = fmax(c->compute_seconds, own + rest);
+  c->exchange_seconds = fmax(c->exchange_seconds, exchange);
+  c->layout_seconds = fmax(c->layout_seconds, layout);
+  c->predicted_seconds = fmax(c->predicted_seconds, all);
 }
 
 /* Predicts a way with that many chunks of columns. */
 static void predict_chunks(asparse_mode_candidate *c, const asparse_mode_compute *compute, const asparse_link *link,
                            const asparse_volume_shape *shape, bool row_operands, int chunks) {
-  const asparse_volumes *volumes = c->volumes;
   c->chunks = chunks;
   c->predicted_seconds = c->compute_seconds = c->exchange_seconds = c->layout_seconds = 0;
-  for (int i = 0; i < volumes->parts; i++) {
+  for (int i = 0; i < c->volumes->parts; i++) {
     int64_t last_width = -1;
-    double all = 0, narrow = 0;
+    double own = 0, rest = 0;
     for (int j = 0; j < c->pn; j++) {
       const int64_t width =
           asparse_grid_column_start(shape->n, c->pn, j + 1) - asparse_grid_column_start(shape->n, c->pn, j);
       if (width != last_width) {
-        all = asparse_mode_part_seconds(volumes, compute, i, width);
-        narrow = chunks == 1 ? all : chunks * asparse_mode_part_seconds(volumes, compute, i, width / chunks);
+        own = asparse_mode_half_seconds(c->volumes, compute, i, true, width);
+        rest = chunks * asparse_mode_half_seconds(c->volumes, compute, i, false, width / chunks);
       }
       last_width = width;
-      const rank_costs r = cost_of(c, link, shape, row_operands, i, j, all);
-      const double exchange = asparse_link_seconds(link, chunks * r.messages, r.bytes);
-      const double rest = all > 0 ? r.rest * narrow / all : 0;
-      c->compute_seconds = fmax(c->compute_seconds, r.own + rest);
-      c->exchange_seconds = fmax(c->exchange_seconds, exchange);
-      c->layout_seconds = fmax(c->layout_seconds, r.layout);
-      c->predicted_seconds =
-          fmax(c->predicted_seconds, r.layout + asparse_mode_pipeline_seconds(r.own, exchange, rest, chunks));
+      add_rank(c, link, shape, row_operands, i, j, own, rest);
     }
   }
 }

@@ -6,9 +6,10 @@
 #include "plan/volumes.h"
 
 /* What joins a rank to the others: seconds for a message, and bytes a second in one direction while all ranks use it.
- */
+ * by_cores: the ranks' own cores move the bytes, and do not multiply meanwhile. */
 typedef struct asparse_link {
   double latency_seconds, bytes_per_second;
+  bool by_cores;
 } asparse_link;
 
 /* Constants for links that were not measured, with their origin in mode_choice.c. */
@@ -40,27 +41,28 @@ typedef struct asparse_mode_candidate {
   double compute_seconds, exchange_seconds, layout_seconds;
 } asparse_mode_candidate;
 
-/* Seconds that part i's entries take with columns of B, by the kernel cost model: the whole matrix's counts of windows
- * and blocks in proportion to entries. */
-double asparse_mode_part_seconds(const asparse_volumes *volumes, const asparse_mode_compute *compute, int i,
+/* Seconds that part i's entries in own columns, or the rest of them, take with columns of B, by the kernel cost model:
+ * the whole matrix's counts of windows and blocks in proportion to entries. The rest is added to C. */
+double asparse_mode_half_seconds(const asparse_volumes *volumes, const asparse_mode_compute *compute, int i, bool own,
                                  int64_t columns);
 
 /* Pure. Seconds of a multiplication whose rows of B come in chunks: own seconds that need none of them, exchange
- * seconds until all are there, equally far apart, rest seconds for multiplying all chunks, each after its arrival. */
-double asparse_mode_pipeline_seconds(double own, double exchange, double rest, int chunks);
+ * seconds until all are there, equally far apart, rest seconds for multiplying all chunks, each after its arrival. By
+ * cores: one after the other. */
+double asparse_mode_pipeline_seconds(double own, double exchange, double rest, int chunks, bool by_cores);
 
 /* Fills the predictions and chunks; returns the candidate of least predicted time, where a later one must be 2 % faster
  * than those before it: simple ones come first. With r over ranks,
  *
- *   predicted = min over chunks of max_r ( layout(r) + pipeline(own(r), exchange(r), compute(r) - own(r)) )
- *   pipeline  = asparse_mode_pipeline_seconds: max(own, exchange) + compute - own for one chunk
- *   compute   = asparse_mode_part_seconds; own = compute · entries in own columns / entries, which need not wait
+ *   predicted = min over chunks of max_r ( layout(r) + pipeline(own(r), exchange(r), rest(r)) )
+ *   pipeline  = asparse_mode_pipeline_seconds: max(own, exchange) + rest for one chunk, own + exchange + rest by cores
+ *   own, rest = asparse_mode_half_seconds
  *   exchange  = chunks · messages · latency + max(bytes received, bytes sent) / rate
  *   layout    = the same of moving B to blocks and C back, where row_operands; nothing happens meanwhile
  *
- * More chunks must be 2 % faster, each of at least 64 columns; what needs rows of others is then computed in products
- * that narrow. The exchange cover has one chunk. The cover's products for other ranks count as if they were made at
- * home; packing is not counted. count ≥ 1. */
+ * More chunks must be 2 % faster, each of at least 64 columns; the rest is then computed in products that narrow. The
+ * exchange cover has one chunk. The cover's products for other ranks count as if they were made at home; packing is not
+ * counted. count ≥ 1. */
 int asparse_mode_choose(asparse_mode_candidate *candidates, int count, const asparse_mode_compute *compute,
                         const asparse_link *link, const asparse_volume_shape *shape, bool row_operands);
 

@@ -198,7 +198,7 @@ asparse_status asparse_planner_plan(asparse_comm *comm, const asparse_csr *slab,
   if (p->engine->backend->space == ASPARSE_SPACE_HOST) status = asparse_engines_host_rates(comm, &p->rates);
   TRY(asparse_comm_agree(comm, status));
   TRY(asparse_link_cache_get(comm, p->engine, &links, &p->rates, &planning->link_remembered));
-  planning->link = (asparse_link){links.latency_seconds, links.all_bytes_per_second};
+  planning->link = asparse_links_all(comm, p->engine, &links);
   TRY(measure_room(p));
   TRY(profile_slab(p));
   TRY(count_all(p));

@@ -12,11 +12,12 @@ static asparse_status find_link(asparse_plan *plan, asparse_link *link) {
   *link = plan->matrix->planning.link;
   if (plan->matrix->planning.n_ways > 0) return ASPARSE_OK;
   PASS(asparse_link_cache_find(comm, plan->engine, &links, &known));
-  *link = (asparse_link){links.latency_seconds, links.all_bytes_per_second};
-  if (!known)
-    *link = asparse_link_default(comm->node_size < comm->size      ? ASPARSE_LINK_INFINIBAND
-                                 : comm->kind == ASPARSE_COMM_NCCL ? ASPARSE_LINK_NVLINK
-                                                                   : ASPARSE_LINK_SHARED_MEMORY);
+  *link = asparse_links_all(comm, plan->engine, &links);
+  if (known) return ASPARSE_OK;
+  *link = asparse_link_default(comm->node_size < comm->size      ? ASPARSE_LINK_INFINIBAND
+                               : comm->kind == ASPARSE_COMM_NCCL ? ASPARSE_LINK_NVLINK
+                                                                 : ASPARSE_LINK_SHARED_MEMORY);
+  if (plan->engine->backend->space == ASPARSE_SPACE_DEVICE) link->by_cores = false;
   return ASPARSE_OK;
 }
 
@@ -35,8 +36,8 @@ asparse_status asparse_plan_predict(asparse_plan *plan) {
   /* With what this rank really sends and receives. */
   const double rest = stats->predicted_seconds - plan->own_predicted_seconds;
   stats->predicted_execute_seconds =
-      asparse_mode_pipeline_seconds(plan->own_predicted_seconds, stats->predicted_exchange_seconds, rest,
-                                    plan->chunks) +
+      asparse_mode_pipeline_seconds(plan->own_predicted_seconds, stats->predicted_exchange_seconds, rest, plan->chunks,
+                                    link.by_cores) +
       stats->predicted_layout_seconds;
   return ASPARSE_OK;
 }

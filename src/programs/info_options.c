@@ -74,7 +74,7 @@ static asparse_status parse_link(const char *option, const char *text, asparse_l
     *link = asparse_link_default((asparse_link_kind)kind->value);
     return ASPARSE_OK;
   }
-  *link = (asparse_link){0, strtod(text, &end)};
+  *link = (asparse_link){.bytes_per_second = strtod(text, &end)};
   bool right = end > text && isfinite(link->bytes_per_second) && link->bytes_per_second > 0;
   if (right && *end == ',') {
     const char *latency = end + 1;
