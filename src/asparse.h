@@ -46,7 +46,7 @@ typedef struct asparse_options {
   int32_t unit; /* window height (8, 16, 32, 64) or block size (16, 32, 64); 0: chosen */
   asparse_exchange_mode exchange;
   /* A grid of ranks: rank i·grid_columns + j has row part i of A and block j of the columns of B and C, and ranks with
-   * the same block exchange rows of it as exchange says (grid: as auto does). Both 0: P × 1, or what exchange needs. */
+   * the same block exchange rows of it as exchange says (grid: rows). Both 0: P × 1, or what exchange needs. */
   int32_t grid_rows, grid_columns;
   /* Chunks of columns, 1 to 4, in which rows of B travel, so that the first are multiplied while the rest travel; fewer
    * where they would have less than 8 columns, 1 with cover and reproducible. 0: as the planner of exchange auto

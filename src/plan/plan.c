@@ -20,7 +20,7 @@ static asparse_status choose_exchange(asparse_plan *plan, const asparse_options 
   asparse_exchange_mode wanted = asparse_planned_options(options, &a->planning).exchange;
   int64_t rows[2] = {a->part.n_halo, a->k - a->part.k_local}; /* needed, all */
   TRY(asparse_comm_sum(a->comm, rows, 2));
-  if (wanted == ASPARSE_EXCHANGE_COLUMNS || wanted == ASPARSE_EXCHANGE_GRID) wanted = ASPARSE_EXCHANGE_AUTO;
+  if (wanted == ASPARSE_EXCHANGE_COLUMNS || wanted == ASPARSE_EXCHANGE_GRID) wanted = ASPARSE_EXCHANGE_ROWS;
   plan->exchange = wanted;
   if (wanted == ASPARSE_EXCHANGE_AUTO && a->ready.format != ASPARSE_FORMAT_AUTO)
     plan->exchange = ASPARSE_EXCHANGE_ROWS; /* what saved shards are numbered for */
