@@ -29,6 +29,8 @@ template <typename T, typename C> struct Problem {
   bool accumulate;
   int32_t long_row, n_long_rows;
   const int32_t *long_rows; /* [n_long_rows] */
+  int32_t n_rows;           /* that are gone through: m, or listed */
+  const int32_t *rows;      /* [n_rows], NULL: 0, 1, … */
 };
 
 template <typename T, int V> struct alignas(sizeof(T) * V) Vector { T x[V]; };
@@ -140,9 +142,10 @@ __global__ void __launch_bounds__(32 * kWarps) csr_multiply(const Problem<T, C> 
     multiply_long_row<V>(p, row, first_col + blockIdx.x % kPieces * kLongLanes * V);
     return;
   }
-  const int64_t row = block * kGroups + threadIdx.x / kLanes;
+  const int64_t index = block * kGroups + threadIdx.x / kLanes;
   const int64_t col = first_col + threadIdx.x % kLanes * V; /* whole vectors: V divides n */
-  if (row >= p.m || col >= p.n) return;
+  if (index >= p.n_rows || col >= p.n) return;
+  const int64_t row = p.rows ? __ldg(p.rows + index) : index;
   const int64_t begin = __ldg(p.row_ptr + row), end = __ldg(p.row_ptr + row + 1);
   if (p.n_long_rows > 0 && end - begin > p.long_row) return;
   if (p.accumulate && begin == end) return;
@@ -153,7 +156,7 @@ __global__ void __launch_bounds__(32 * kWarps) csr_multiply(const Problem<T, C> 
 
 template <int V, int kLanes, typename T, typename C> cudaError_t launch(const Problem<T, C> &p, cudaStream_t stream) {
   constexpr int kGroups = 32 / kLanes * kWarps, kColumns = kLanes * V; /* of a CTA */
-  const int64_t blocks = static_cast<int64_t>(p.n_long_rows) * (kLanes / kLongLanes) + (p.m - 1) / kGroups + 1;
+  const int64_t blocks = static_cast<int64_t>(p.n_long_rows) * (kLanes / kLongLanes) + (p.n_rows - 1) / kGroups + 1;
   if (blocks > INT32_MAX) return cudaErrorInvalidValue;
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>((p.n - 1) / kColumns + 1));
   csr_multiply<T, C, V, kLanes><<<grid, 32 * kWarps, 0, stream>>>(p);
@@ -180,6 +183,8 @@ cudaError_t multiply(const asparse_cuda_csr *a, int64_t n, const void *d_b, int6
   p.long_row = a->long_row;
   p.n_long_rows = a->n_long_rows;
   p.long_rows = a->long_rows;
+  p.rows = accumulate ? a->used_rows : nullptr;
+  p.n_rows = p.rows ? a->n_used_rows : a->m;
   const bool vector = n % V == 0 && ldb % V == 0 && ldc % (16 / static_cast<int64_t>(sizeof(C))) == 0 &&
                       aligned_to_16(d_b) && aligned_to_16(d_c);
   if (!vector) return launch<1, 32>(p, stream);
@@ -207,8 +212,8 @@ cudaError_t asparse_cuda_csr_multiply(const asparse_cuda_csr *a, int64_t n, cons
                                       asparse_dtype c_dtype, void *d_c, int64_t ldc, bool accumulate,
                                       cudaStream_t stream) {
   const int64_t most_columns = INT64_C(65535) * 32; /* grid.y with one column a lane */
-  const bool valid =
-      a->m >= 0 && n >= 0 && n <= most_columns && ldb >= n && ldc >= n && a->n_long_rows >= 0 && a->n_long_rows <= a->m;
+  const bool valid = a->n_used_rows >= 0 && a->n_used_rows <= a->m && a->m >= 0 && n >= 0 && n <= most_columns &&
+                     ldb >= n && ldc >= n && a->n_long_rows >= 0 && a->n_long_rows <= a->m;
   if (!valid) return cudaErrorInvalidValue;
   const bool nothing = a->m == 0 || n == 0;
   if (a->dtype == ASPARSE_FP64 && c_dtype == ASPARSE_FP64)

@@ -20,6 +20,8 @@ typedef struct asparse_cuda_csr {
   int32_t long_row;         /* rows of more entries are long: CTAs share them */
   int32_t n_long_rows;      /* as asparse_cuda_csr_long_rows counts them, or 0: no row is treated as long */
   const int32_t *long_rows; /* [n_long_rows] */
+  int32_t n_used_rows;      /* rows with entries, where they are listed: enough for C += A·B */
+  const int32_t *used_rows; /* [n_used_rows], NULL: all rows are gone through */
 } asparse_cuda_csr;
 
 /* Host: of how many entries on a row would hold up the others: more than 4 times the mean, and than 128 (with 256, an

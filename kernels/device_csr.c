@@ -18,6 +18,25 @@ cleanup:
   return status;
 }
 
+/* Where most rows are empty: those that are not. */
+static asparse_status upload_used_rows(const asparse_local_csr *csr, asparse_device_shard *out) {
+  asparse_status status = ASPARSE_OK;
+  int32_t n = 0, *rows = NULL;
+  void *d = NULL;
+  for (int32_t i = 0; i < csr->m; i++) n += csr->row_ptr[i] < csr->row_ptr[i + 1];
+  if (n == 0 || n >= csr->m / 2) return ASPARSE_OK;
+  ALLOC(rows, n);
+  n = 0;
+  for (int32_t i = 0; i < csr->m; i++)
+    if (csr->row_ptr[i] < csr->row_ptr[i + 1]) rows[n++] = i;
+  TRY(asparse_device_shard_upload(out, rows, (size_t)n * sizeof *rows, "rows with entries", &d));
+  out->as.csr.n_used_rows = n;
+  out->as.csr.used_rows = d;
+cleanup:
+  asparse_free(rows);
+  return status;
+}
+
 static asparse_status upload(const asparse_shard *a, asparse_device_shard *out) {
   const asparse_local_csr *csr = a->csr;
   const int64_t nnz = csr->row_ptr[csr->m];
@@ -27,7 +46,8 @@ static asparse_status upload(const asparse_shard *a, asparse_device_shard *out) 
   PASS_UPLOAD(out, out->as.csr.col_idx, csr->col_idx, nnz);
   PASS(asparse_device_shard_upload(out, csr->values, (size_t)nnz * asparse_dtype_size(csr->dtype), "values", &values));
   out->as.csr.values = values;
-  return upload_long_rows(csr, out);
+  PASS(upload_long_rows(csr, out));
+  return upload_used_rows(csr, out);
 }
 
 static cudaError_t multiply(const asparse_device_shard *a, const asparse_device_product *p, cudaStream_t stream) {

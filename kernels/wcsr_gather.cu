@@ -122,7 +122,6 @@ __global__ void __launch_bounds__(32 * kWarps, kCtas<H, kAligned>) wcsr_gather(c
   const int32_t first_col = blockIdx.y * kWarpColumns;
   const asparse_wcsr_share share = load_share(p, blockIdx.x * kWarps + warp);
   if (share.part == ASPARSE_WCSR_IDLE) return;
-  if (p.accumulate && share.part == ASPARSE_WCSR_ALONE && share.n_tiles == 0) return;
   float acc[H / 8][4][4] = {};
   multiply_tiles<H, kAligned>(p, share.first_tile, share.first_tile + share.n_tiles - 1,
                               first_col + lane / 4 * kLaneColumns, lane, acc);
@@ -135,7 +134,9 @@ template <int H, bool kAligned, typename C> cudaError_t launch(const Problem &p,
   const auto kernel = wcsr_gather<H, kAligned, C>;
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes<H>);
   if (error != cudaSuccess) return error;
-  kernel<<<dim3(p.groups.n_groups, (p.n - 1) / kWarpColumns + 1), 32 * kWarps, bytes, stream>>>(p);
+  const int32_t n_groups = p.accumulate ? p.groups.n_used : p.groups.n_groups;
+  if (n_groups == 0) return cudaSuccess;
+  kernel<<<dim3(n_groups, (p.n - 1) / kWarpColumns + 1), 32 * kWarps, bytes, stream>>>(p);
   return cudaGetLastError();
 }
 
@@ -169,7 +170,7 @@ cudaError_t asparse_cuda_wcsr_multiply(const asparse_cuda_wcsr *a, int64_t n, co
                                        asparse_dtype c_dtype, void *d_c, int64_t ldc, bool accumulate,
                                        void *d_workspace, cudaStream_t stream) {
   if (!is_valid(a, n, ldb, ldc, c_dtype, d_workspace)) return cudaErrorInvalidValue;
-  if (a->m == 0 || n == 0 || a->groups.n_groups == 0) return cudaSuccess;
+  if (a->m == 0 || n == 0) return cudaSuccess;
   const bool bf16 = c_dtype == ASPARSE_BF16;
   Problem p = {};
   p.m = a->m;

@@ -79,18 +79,25 @@ static void add_alone(asparse_wcsr_groups *out, const asparse_wcsr *a, int32_t w
   out->shares[((int64_t)out->n_groups - 1) * W + (*used)++] = (asparse_wcsr_share){first, n, w, ASPARSE_WCSR_ALONE};
 }
 
-/* Windows of a warp each, longest first among neighbours. */
+/* Windows of 1 … most tiles, a warp each, longest first among neighbours. */
 static void add_all_alone(asparse_wcsr_groups *out, const asparse_wcsr *a, int64_t most) {
   int used = W;
   for (int64_t begin = 0; begin < a->n_windows; begin += SORTED_WINDOWS) {
     const int64_t end = begin + SORTED_WINDOWS < a->n_windows ? begin + SORTED_WINDOWS : a->n_windows;
-    for (int class = length_class(most); class >= 0; class --) {
+    for (int class = length_class(most); class > 0; class --) {
       for (int32_t w = (int32_t)begin; w < end; w++) {
         const int64_t tiles = window_tiles(a, w);
         if (tiles <= most && length_class(tiles) == class) add_alone(out, a, w, &used);
       }
     }
   }
+}
+
+/* Windows without entries, where zeros are written, in groups of their own. */
+static void add_empty(asparse_wcsr_groups *out, const asparse_wcsr *a) {
+  int used = W;
+  for (int32_t w = 0; w < a->n_windows; w++)
+    if (window_tiles(a, w) == 0) add_alone(out, a, w, &used);
 }
 
 asparse_status asparse_wcsr_groups_build(const asparse_wcsr *a, asparse_wcsr_limits limits,
@@ -110,13 +117,15 @@ asparse_status asparse_wcsr_groups_build(const asparse_wcsr *a, asparse_wcsr_lim
     n_splits += split;
   }
   ALLOC_ZERO(out, 1);
-  ALLOC(out->shares, W * ((n_alone + W - 1) / W + n_long));
+  ALLOC(out->shares, W * ((n_alone + W - 1) / W + 1 + n_long));
   ALLOC(out->splits, n_splits);
   ALLOC(out->slot_split, n_slots);
   for (int32_t w = 0; w < a->n_windows; w++) {
     if (window_tiles(a, w) > limits.alone) add_long(out, a, w, limits);
   }
   add_all_alone(out, a, limits.alone);
+  out->n_used = out->n_groups;
+  add_empty(out, a);
   *groups = out;
   out = NULL;
 cleanup:

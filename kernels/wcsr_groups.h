@@ -26,6 +26,7 @@ typedef struct asparse_wcsr_share {
 
 typedef struct asparse_wcsr_groups {
   int32_t n_groups, n_shared; /* all; those with part other than ALONE */
+  int32_t n_used;             /* the first of all: those of windows with entries, which are enough for C += A·B */
   int32_t n_splits, n_slots;  /* windows of several groups; groups that are parts of them */
   asparse_wcsr_share *shares; /* [n_groups · 4]; groups of several windows hold near ones of like length */
   asparse_wcsr_split *splits; /* [n_splits] */

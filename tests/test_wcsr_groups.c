@@ -55,6 +55,7 @@ static void check(const asparse_wcsr *a, asparse_wcsr_limits limits) {
   for (int32_t i = 0; i < g->n_groups; i++) {
     check_group(a, g, limits, next, g->shares + (int64_t)i * W);
     n_shared += g->shares[(int64_t)i * W].part != ASPARSE_WCSR_ALONE;
+    assert_int_equal(tiles_of(a, g->shares[(int64_t)i * W].window) > 0, i < g->n_used);
   }
   for (int32_t w = 0; w < a->n_windows; w++) assert_int_equal(next[w], a->window_row_ptr[w + 1] / ASPARSE_TILE_COLUMNS);
   for (int32_t i = 0; i < g->n_splits; i++) {

@@ -188,6 +188,17 @@ static bool check_large(asparse_device *device, const asparse_device_kernel *ker
   return true;
 }
 
+/* As the rest of a mesh's rank: a run of rows in the middle, and rows here and there. */
+static Matrix few_rows(int32_t m, int32_t k, uint64_t seed) {
+  Random random{seed};
+  std::vector<std::set<int32_t>> rows(m);
+  for (int32_t i = 0; i < m; i++) {
+    const bool used = (i >= m / 2 && i < m / 2 + 40) || random.below(97) == 0;
+    for (int32_t e = 0; used && e < 9; e++) rows[i].insert(static_cast<int32_t>(random.below(k)));
+  }
+  return from_rows("few rows of " + std::to_string(m), k, rows);
+}
+
 /* Windows of 64 rows with 0, 1/steps, 2/steps … all of the k columns. */
 static Matrix staircase(int32_t steps, int32_t k, uint64_t seed) {
   Random random{seed};
@@ -305,6 +316,7 @@ int main(int argc, char **argv) {
   check_product_errors(device, seed);
   check_memory(device, seed);
   std::vector<Matrix> awkward = awkward_matrices(seed);
+  awkward.push_back(few_rows(2000, 500, ++seed));
   std::vector<Large> large = quick ? std::vector<Large>() : large_matrices(seed);
   for (int i = 0; asparse_device_kernels[i]; i++)
     check_kernel(device, asparse_device_kernels[i], awkward, large, quick, seed);
