@@ -57,7 +57,7 @@ def sweep(checks, program, arguments, out, ranks, failing_rank):
         checks.that(result.returncode == RUNTIME, f"{label}: {said(result)}")
         checks.that(result.stderr.count("error:") == 1 and "allocate" in result.stderr, f"{label}: {said(result)}")
         checks.that(not out or not out.exists(), f"{label}: left an output")
-        n += max(1, n // (9 if ranks is None and not BRIEF else 2))
+        n += max(1, n if BRIEF else n // (9 if ranks is None else 2))
     checks.that(failures > 3, f"{program}: only {failures} allocations failed")
     if out:
         out.unlink(missing_ok=True)
