@@ -114,12 +114,13 @@ static void take_median(solve_record *record, const double *seconds, double (*pa
   record->seconds[PHASE_MULTIPLY] = median;
 }
 
-/* Every repeat starts together and lasts as long as its slowest rank. SIGUSR1 to any rank ends them after the
- * multiplication at hand. Collective. */
+/* Every repeat starts together and lasts as long as its slowest rank; where ranks take turns on cores, until the last
+ * of them has finished. SIGUSR1 to any rank ends them after the multiplication at hand. Collective. */
 static asparse_status multiply(asparse_comm *comm, asparse_plan *plan, const solve_options *options,
                                const asparse_dense *b, asparse_dense *c, solve_record *record) {
   asparse_status status = ASPARSE_OK;
   double(*parts)[N_PARTS] = NULL, *each = NULL;
+  const bool take_turns = !record->stats.device && asparse_comm_core_share(comm, record->threads) < 1;
   parts = asparse_malloc(options->repeat, sizeof *parts, "phases of repeats");
   each = asparse_malloc(options->repeat, sizeof *each, "repeats");
   TRY(asparse_comm_agree(comm, parts && each ? ASPARSE_OK : ASPARSE_ERR_MEMORY));
@@ -128,14 +129,18 @@ static asparse_status multiply(asparse_comm *comm, asparse_plan *plan, const sol
     double seconds = 0;
     record->launches = i < 0 ? 1 : launches_for(comm, &record->stats);
     TRY(asparse_comm_barrier(comm));
+    const double start = asparse_seconds();
     status = run(plan, record->launches, b, c, &seconds);
     if (i + 1 < options->repeat) status = asparse_interrupt_check(comm, status);
     status = asparse_comm_agree(comm, status);
     record->interrupted = status == ASPARSE_INTERRUPTED;
     if (!record->interrupted) TRY(status);
+    const double until_all = asparse_seconds() - start;
     asparse_plan_stats(plan, &record->stats);
     if (i < 0) continue;
-    each[record->n_repeats] = record->stats.device && comm->size == 1 ? seconds : record->stats.total_seconds;
+    each[record->n_repeats] = take_turns                                ? until_all
+                              : record->stats.device && comm->size == 1 ? seconds
+                                                                        : record->stats.total_seconds;
     note_parts(&record->stats, parts[record->n_repeats++]);
   }
   if (record->interrupted) asparse_error_clear();
