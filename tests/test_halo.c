@@ -69,6 +69,8 @@ static void rows_arrive(void **unused) {
 
 static void chunks_cover_all_columns(void **unused) {
   (void)unused;
+  assert_int_equal(asparse_halo_chunks(1000, 100), ASPARSE_MOST_CHUNKS);
+  assert_int_equal(asparse_halo_chunks(1000, -3), 1);
   for (int64_t n = 1; n < 100; n++) {
     for (int chunks = 1; chunks <= ASPARSE_MOST_CHUNKS; chunks++) {
       const asparse_halo_shape shape = {n, chunks, ASPARSE_FP32};

@@ -112,7 +112,7 @@ FIELDS = [
     ("speedup", "number", "", "strong: baseline's median_seconds / this; weak: this gflops / baseline's", None),
     ("efficiency", "number", "", "speedup / ranks", None),
     ("baseline", "string", "", "id of the case on one rank that these are over", None),
-    ("predicted_seconds", "number", "s", "of a multiplication, by cost model and default link", predicted),
+    ("predicted_seconds", "number", "s", "of a multiplication, by cost model and links", predicted),
     ("predicted_over_measured", "number", "", "predicted_seconds / median_seconds",
      lambda record: ratio(predicted(record), report("multiply", "median_seconds")(record))),
     *phase_fields(),

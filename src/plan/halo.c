@@ -238,7 +238,7 @@ cleanup:
 }
 
 int asparse_halo_chunks(int64_t n, int wanted) {
-  const int64_t most = n / LEAST_COLUMNS;
+  const int64_t most = n / LEAST_COLUMNS < ASPARSE_MOST_CHUNKS ? n / LEAST_COLUMNS : ASPARSE_MOST_CHUNKS;
   const int chunks = wanted > most ? (int)most : wanted;
   return chunks > 1 ? chunks : 1;
 }

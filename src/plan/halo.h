@@ -54,7 +54,7 @@ asparse_status asparse_halo_create(asparse_comm *comm, asparse_engine *engine, c
                                    asparse_halo **halo);
 void asparse_halo_destroy(asparse_halo **halo);
 
-/* Local, pure. wanted chunks, but at least 1, and no more than give each 8 of n columns. */
+/* Local, pure. wanted chunks, but 1 … ASPARSE_MOST_CHUNKS, and no more than give each 8 of n columns. */
 int asparse_halo_chunks(int64_t n, int wanted);
 /* Local, pure. First column of a chunk; of chunks for chunk = chunks. Chunks may be empty where n is small. */
 int64_t asparse_halo_chunk_start(const asparse_halo_shape *shape, int chunk);

@@ -19,8 +19,7 @@ asparse_link asparse_link_default(asparse_link_kind kind) {
 /* What a way must save to be worth more than a simpler one: less than the model can tell. */
 static const double WORTH = 0.02;
 
-/* Chunks that are tried, and the columns of the narrowest. */
-enum { MOST_CHUNKS = 4, LEAST_COLUMNS = 64 };
+enum { LEAST_COLUMNS = 64 }; /* of the narrowest chunk that is tried */
 
 /* A fraction of a count, rounded up. */
 static int64_t share(int64_t count, double fraction) { return (int64_t)ceil((double)count * fraction); }
@@ -115,7 +114,7 @@ static void predict(asparse_mode_candidate *c, const asparse_mode_compute *compu
   const bool one = c->mode == ASPARSE_EXCHANGE_COVER;
   predict_chunks(c, compute, link, shape, row_operands, one ? 1 : asparse_halo_chunks(width, c->wanted_chunks));
   if (one || c->wanted_chunks > 0 || c->exchange_seconds == 0) return;
-  for (int chunks = 2; chunks <= MOST_CHUNKS && width / chunks >= LEAST_COLUMNS; chunks *= 2) {
+  for (int chunks = 2; chunks <= ASPARSE_MOST_CHUNKS && width / chunks >= LEAST_COLUMNS; chunks *= 2) {
     asparse_mode_candidate finer = *c;
     predict_chunks(&finer, compute, link, shape, row_operands, chunks);
     if (finer.predicted_seconds < (1 - WORTH) * c->predicted_seconds) *c = finer;
