@@ -168,6 +168,8 @@ def usage(checks, folder):
         check_failure(checks, f"asparse_solve {arguments}", result, USAGE, [word, "--help"], started)
     check_failure(checks, "unknown option at p=3", run("asparse_solve", "--wrong", good, ranks=3), USAGE, ["--wrong"],
                   time.time())
+    check_failure(checks, "fp64 with C in bf16 at p=2", run("asparse_solve", "--result", "bf16", good, ranks=2), USAGE,
+                  ["bf16"], time.time())
     check_failure(checks, "no GPU backend here", run("asparse_solve", "--backend", "cuda", good, ranks=2), None, [],
                   time.time())
     once = run("asparse_solve", "--help", ranks=3)

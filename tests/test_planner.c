@@ -89,6 +89,13 @@ static void ways(void **unused) {
   assert_true(size == 1 || !has(&planning, ASPARSE_EXCHANGE_COVER));
   plan_with(slab, &options, 1, &planning); /* one column cannot be split */
   assert_true(!has(&planning, ASPARSE_EXCHANGE_COLUMNS) && !has(&planning, ASPARSE_EXCHANGE_GRID));
+  options = asparse_options_default();
+  options.bf16_result = true; /* of fp64: the plan refuses */
+  plan_with(slab, &options, 64, &planning);
+  assert_int_equal(planning.n_ways, 0);
+  assert_int_equal(asparse_csr_convert(slab, ASPARSE_BF16), ASPARSE_OK);
+  plan_with(slab, &options, 64, &planning);
+  assert_true(size == 1 || (planning.n_ways > 1 && !has(&planning, ASPARSE_EXCHANGE_COVER)));
   asparse_csr_destroy(&slab);
   asparse_csr_destroy(&whole);
 }

@@ -123,7 +123,8 @@ static asparse_status count_all(planner *p) {
   TRY(count(p, cost, size, &volumes));
   add(p, ASPARSE_EXCHANGE_ROWS, volumes);
   add(p, ASPARSE_EXCHANGE_REPLICATE, volumes);
-  if (!p->options->reproducible && volumes->cover_is_exact) add(p, ASPARSE_EXCHANGE_COVER, volumes);
+  const bool sums_partial_rows = !p->options->reproducible && !p->options->bf16_result;
+  if (sums_partial_rows && volumes->cover_is_exact) add(p, ASPARSE_EXCHANGE_COVER, volumes);
   for (int parts = 1; parts < size && !rows_stay; parts++) {
     if (size % parts != 0 || size / parts > p->shape.n || !fits(p, parts) || p->n_parts == ASPARSE_MOST_WAYS) continue;
     TRY(count(p, cost, parts, &volumes));
@@ -178,7 +179,8 @@ cleanup:
 static bool is_left_open(const asparse_comm *comm, const asparse_csr *slab, const asparse_options *options) {
   return comm->size > 1 && options->exchange == ASPARSE_EXCHANGE_AUTO && options->grid_rows == 0 &&
          options->grid_columns == 0 && options->partition == ASPARSE_PARTITION_CONTIGUOUS && slab->nnz > 0 &&
-         slab->k <= INT32_MAX && slab->m <= INT32_MAX;
+         slab->k <= INT32_MAX && slab->m <= INT32_MAX &&
+         (!options->bf16_result || slab->dtype == ASPARSE_BF16); /* else the plan refuses */
 }
 
 asparse_status asparse_planner_plan(asparse_comm *comm, const asparse_csr *slab, const asparse_options *options,
