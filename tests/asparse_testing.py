@@ -155,14 +155,15 @@ def reference(matrix, b, precision):
         return a @ b, abs(a) @ abs(b), np.diff(a.indptr)
 
 
-def agrees(c, matrix, b, precision):
-    """Every element within γ of the fp64 reference: γ = q·u / (1 − q·u) with q entries in the row, one
-    more rounding for the halo part, and the reference's own rounding."""
+def agrees(c, matrix, b, precision, u=None):
+    """None where every element is within γ of the fp64 reference, else what is wrong: γ = q·u / (1 − q·u) with q
+    entries in the row, one more rounding for the halo part, and the reference's own rounding. u: unit roundoff, where
+    it is not that of the precision."""
     exact, size, q = reference(matrix, b, precision)
     if c.shape != exact.shape:
         return f"shape {c.shape} instead of {exact.shape}"
     with np.errstate(invalid="ignore"):
-        u = unit_roundoff(precision)
+        u = u or unit_roundoff(precision)
         gamma = ((q + 1) * u / (1 - (q + 1) * u) + (q + 1) * 2.0**-53)[:, None]
         finite = np.isfinite(exact) & np.isfinite(size)
         wrong = finite & ~(np.abs(c - exact) <= gamma * size + (q[:, None] + 1) * 2.0**-149)

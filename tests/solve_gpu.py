@@ -50,7 +50,8 @@ def check_product(checks, folder, name, a, precision, options, ranks):
     report = json.loads(r.stdout)
     checks.that(report["choices"]["backend"] == "cuda" and report["verification"]["passed"], what)
     checks.that(report["multiply"]["fraction_of_least"] > 0, f"{what}: fraction of least time")
-    checks.that(agrees(read_dense(out), a, b, precision), f"{what}: C is not A·B")
+    problem = agrees(read_dense(out), a, b, precision, 2.0**-23 if precision == "bf16" else None)  # they truncate
+    checks.that(problem is None, f"{what}: {problem}")
 
 
 def test():

@@ -37,9 +37,9 @@ static void poison(asparse_dense *c) {
   memset(c->values, 0xff, (size_t)(c->m * c->ld) * asparse_dtype_size(c->dtype)); /* NaN */
 }
 
-static asparse_status problem_create(problem *p, uint64_t *state, const asparse_options *options, int64_t n) {
+/* Takes this rank's slab. */
+static asparse_status problem_create_from(problem *p, asparse_csr *slab, const asparse_options *options, int64_t n) {
   asparse_status status = ASPARSE_OK;
-  asparse_csr *slab = test_slab(p->whole, test_comm, state);
   TRY(asparse_matrix_create(test_comm, &slab, options, n, &p->a));
   TRY(asparse_plan_create(p->a, options, n, &p->plan));
   status = asparse_plan_operands(p->plan, &p->b, &p->c);
@@ -48,7 +48,12 @@ static asparse_status problem_create(problem *p, uint64_t *state, const asparse_
   asparse_plan_fill_random(p->plan, p->b, 7);
   poison(p->c);
 cleanup:
+  asparse_csr_destroy(&slab);
   return status;
+}
+
+static asparse_status problem_create(problem *p, uint64_t *state, const asparse_options *options, int64_t n) {
+  return problem_create_from(p, test_slab(p->whole, test_comm, state), options, n);
 }
 
 /* C of operands that stay on the device equals C of host operands bit for bit. */
@@ -232,8 +237,9 @@ static void allocation_failures(void **unused) {
   for (int64_t n = 1; n < 400 && !reached_end; n += 1 + n / 10) {
     uint64_t state = 8;
     problem p = {.whole = test_whole(&state, 70, 70, 6, -1)};
+    asparse_csr *slab = test_slab(p.whole, test_comm, &state);
     asparse_memory_fail_at(test_comm->rank == n % test_comm->size ? n : 0);
-    asparse_status status = problem_create(&p, &state, &options, 6);
+    asparse_status status = problem_create_from(&p, slab, &options, 6);
     if (status == ASPARSE_OK) status = asparse_comm_agree(test_comm, asparse_plan_execute(p.plan, p.b, p.c));
     asparse_memory_fail_at(0);
     assert_true(status == ASPARSE_OK || status == ASPARSE_ERR_MEMORY);

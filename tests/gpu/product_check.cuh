@@ -21,18 +21,21 @@ public:
   Product(Matrix &a, asparse_dtype c_dtype, Layout layout, bool accumulate, Special special, uint64_t seed)
       : a_(a), at_(layout), accumulate_(accumulate), result_(c_dtype),
         b_(size_of(a.k, layout.ldb) * asparse_dtype_size(a.dtype)), before_(size_of(a.m, layout.ldc) + kCanary) {
-    Random random{seed};
     const double specials[3] = {INFINITY, -INFINITY, NAN};
-    for (size_t i = 0; i < size_of(a.k, at_.ldb); i++) {
+    const int64_t b_elements = static_cast<int64_t>(size_of(a.k, at_.ldb));
+#pragma omp parallel for
+    for (int64_t i = 0; i < b_elements; i++) {
+      Random random{asparse_mix64(seed) + 2 * static_cast<uint64_t>(i)};
       bool special_here = special == Special::kSome && random.below(40) == 0;
-      asparse_store(a.dtype, b_.data(), static_cast<int64_t>(i), special_here ? specials[i % 3] : random.value());
+      asparse_store(a.dtype, b_.data(), i, special_here ? specials[i % 3] : random.value());
     }
     /* beta = 0 must overwrite NaN; what is accumulated to must be a number. */
     for (double &x : before_) x = NAN;
-    if (accumulate) {
-      for (int64_t i = 0; i < a.m; i++) {
-        for (int64_t j = 0; j < at_.n; j++) before_[at_.offset + i * at_.ldc + j] = (int)(128 * random.value()) / 128.0;
-      }
+    if (!accumulate) return;
+#pragma omp parallel for
+    for (int64_t i = 0; i < a.m; i++) {
+      Random random{asparse_mix64(~seed) + static_cast<uint64_t>(i * at_.n)};
+      for (int64_t j = 0; j < at_.n; j++) before_[at_.offset + i * at_.ldc + j] = (int)(128 * random.value()) / 128.0;
     }
   }
 
@@ -63,7 +66,8 @@ public:
   }
 
 private:
-  static constexpr size_t kCanary = 64; /* elements after C */
+  static constexpr size_t kCanary = 64;            /* elements after C */
+  static constexpr int64_t kReferenceColumns = 64; /* a thread's at a time */
 
   size_t size_of(int64_t rows, int64_t ld) const {
     return static_cast<size_t>(at_.offset + (rows > 0 ? (rows - 1) * ld + at_.n : 0));
@@ -88,19 +92,22 @@ private:
     if (reference_.empty()) {
       reference_.resize(a_.m * at_.n);
       size_.resize(a_.m * at_.n);
-#pragma omp parallel for schedule(dynamic)
-      for (int64_t i = 0; i < a_.m; i++) multiply_row(i);
+#pragma omp parallel for collapse(2) schedule(dynamic) /* a long row is cut, too */
+      for (int64_t i = 0; i < a_.m; i++)
+        for (int64_t j = 0; j < at_.n; j += kReferenceColumns) multiply_row(i, j);
     }
-#pragma omp parallel for schedule(dynamic) reduction(+ : wrong)
+#pragma omp parallel for reduction(+ : wrong)
     for (int64_t i = 0; i < a_.m; i++) wrong += row(c, i);
     return wrong;
   }
 
-  void multiply_row(int64_t i) {
+  /* From column first on. */
+  void multiply_row(int64_t i, int64_t first) {
     long double *sum = &reference_[i * at_.n], *size = &size_[i * at_.n];
+    const int64_t end = std::min(first + kReferenceColumns, at_.n);
     for (int64_t e = a_.row_ptr[i]; e < a_.row_ptr[i + 1]; e++) {
       double x = asparse_load(a_.dtype, a_.values.data(), e);
-      for (int64_t j = 0; j < at_.n; j++) {
+      for (int64_t j = first; j < end; j++) {
         long double y = asparse_load(a_.dtype, b_.data(), at_.offset + a_.col_idx[e] * at_.ldb + j);
         sum[j] += x * y;
         size[j] += std::fabs(x * y);
