@@ -1,13 +1,14 @@
 /* The cost model of a GPU: which kernel multiplies this matrix fastest.
  *
- *   seconds = start + work + C + B + longest
+ *   seconds = start + work + C + B + longest + joining
  *   work      pieces of B that are gathered: bytes, or for windows tiles × slices of 64 columns
  *   C, B      their bytes; all of it shares the second-level cache with the gather, so the terms add up
  *   longest   the steps one warp or CTA takes one after the other
+ *   joining   what the longest window's warps and CTAs take to add their parts
  *
- * Constants fitted to timings of 72 matrices (10^4 to 3·10^6 entries) at n = 256 and 1024 on one H200, bf16, by least
- * squares of relative errors, which spread 0.09–0.15 (logarithmic; windows of 32 and 64: 0.17, 0.26; blocks 0.25). The
- * kernels picked were 2 % (n = 1024) and 5 % (n = 256) slower than the fastest. csr-resident has a model of its own
+ * Constants fitted to timings of 353 matrices (5·10^3 to 1.2·10^7 entries) at n = 256 and 1024 on one H200, bf16, by
+ * least squares of relative errors, which spread 0.11–0.14 for windows, 0.16 for csr, 0.22 for blocks (logarithmic).
+ * The kernels picked take 3.6 % longer than the fastest (geometric mean). csr-resident has a model of its own
  * (sell_choose.c). */
 #include <math.h>
 #include <string.h>
@@ -22,9 +23,10 @@ static const double GATHER = 7.6e12, MEMORY = 4.3e12, MMA = 790e12, LAUNCH = 2.5
 
 enum { SLICE_COLUMNS = 64 }; /* of B, that a warp of the window kernels takes */
 
-/* Seconds: to start; for a byte gathered or a tile × slice; for a byte of C and of B; for a step of the longest. */
+/* Seconds: to start; for a byte gathered or a tile × slice; for a byte of C and of B; for a step of the longest; where
+ * a window is shared by warps, and for each of its parts where there are several. */
 typedef struct costs {
-  double start, work, c_byte, b_byte, step;
+  double start, work, c_byte, b_byte, step, shared, part;
 } costs;
 
 typedef struct candidate {
@@ -35,12 +37,12 @@ typedef struct candidate {
   const costs *costs; /* NULL: csr-resident */
 } candidate;
 
-static const costs csr = {1.06e-6, 8.09e-14, 3.52e-13, 1.04e-13, 6.18e-8};
-static const costs window_8 = {2.10e-6, 3.34e-10, 2.22e-13, 0.65e-13, 5.00e-8};
-static const costs window_16 = {2.14e-6, 3.57e-10, 2.21e-13, 1.46e-13, 6.06e-8};
-static const costs window_32 = {2.44e-6, 4.72e-10, 2.53e-13, 2.10e-13, 5.50e-8};
-static const costs window_64 = {3.38e-6, 7.38e-10, 3.47e-13, 3.12e-13, 3.19e-8};
-static const costs blocks_64 = {2.44e-6, 9.30e-14, 2.35e-13, 6.39e-13, 2.31e-7};
+static const costs csr = {0.86e-6, 7.98e-14, 3.34e-13, 2.00e-13, 7.09e-8, 0, 0};
+static const costs window_8 = {1.55e-6, 2.32e-10, 2.92e-13, 1.34e-13, 1.71e-7, 0.90e-6, 0.28e-6};
+static const costs window_16 = {1.69e-6, 2.64e-10, 3.18e-13, 1.58e-13, 1.23e-7, 0.91e-6, 0.57e-6};
+static const costs window_32 = {1.70e-6, 4.16e-10, 3.98e-13, 1.84e-13, 5.79e-8, 1.59e-6, 0.97e-6};
+static const costs window_64 = {1.70e-6, 7.18e-10, 4.56e-13, 2.16e-13, 3.85e-8, 2.25e-6, 1.84e-6};
+static const costs blocks_64 = {1.92e-6, 1.03e-13, 3.12e-13, 2.77e-13, 2.02e-7, 0, 0};
 
 static const candidate all[] = {
     {"csr", ASPARSE_FORMAT_CSR, 1, false, false, &csr},
@@ -83,18 +85,33 @@ static double work(const asparse_profile *p, const candidate *c) {
   return (double)windows(p, c)->padded / ASPARSE_TILE_COLUMNS * ceil((double)p->n / SLICE_COLUMNS);
 }
 
-/* Steps of the longest row, window or block row, as far as one warp or CTA takes them. */
-static double longest(const asparse_profile *p, const candidate *c) {
-  const double m = (double)p->m;
+/* A long row is shared by the groups of lanes of a CTA (csr_cuda.cu). */
+static double longest_row(const asparse_profile *p) {
+  const double row = (double)p->longest_row, most = fmax(128, 4 * (double)p->nnz / (double)p->m);
+  return row <= most ? row : fmax(most, row / 16);
+}
+
+/* By the columns of the widest window of 64, as many to a block as elsewhere. */
+static double longest_block_row(const asparse_profile *p) {
+  const double blocks = (double)p->blocks[2], columns = (double)p->windows[3].columns;
+  if (blocks == 0) return 0;
+  const double widest = (double)p->windows[3].widest / fmax(1, columns / blocks);
+  return fmin(fmax(blocks / ceil((double)p->m / 64), widest), ceil((double)p->k / 64));
+}
+
+/* Steps of the longest row, window or block row as far as one warp or CTA takes them, and what joining its parts costs.
+ */
+static double longest_seconds(const asparse_profile *p, const candidate *c) {
+  const costs *k = c->costs;
   if (p->m == 0) return 0;
-  if (c->format == ASPARSE_FORMAT_CSR) return fmin((double)p->longest_row, fmax(128, 4 * (double)p->nnz / m));
-  if (c->format == ASPARSE_FORMAT_BCSR) return (double)p->blocks[2] / ceil(m / c->unit);
+  if (c->format == ASPARSE_FORMAT_CSR) return k->step * longest_row(p);
+  if (c->format == ASPARSE_FORMAT_BCSR) return k->step * longest_block_row(p);
   const asparse_window_counts *w = windows(p, c);
   const asparse_wcsr_limits limits = asparse_wcsr_limits_for(w->padded / ASPARSE_TILE_COLUMNS, c->unit, p->n);
-  const double widest = (double)w->widest / ASPARSE_TILE_COLUMNS;
-  return widest <= (double)limits.alone
-             ? widest
-             : fmax((double)limits.alone, fmin(widest / ASPARSE_WCSR_WARPS, 1.5 * (double)limits.most));
+  const int64_t widest = (w->widest + ASPARSE_TILE_COLUMNS - 1) / ASPARSE_TILE_COLUMNS;
+  if (widest <= limits.alone) return k->step * (double)widest;
+  const double parts = (double)asparse_wcsr_groups_of(widest, limits);
+  return k->step * ceil((double)widest / (ASPARSE_WCSR_WARPS * parts)) + k->shared + (parts > 1 ? k->part * parts : 0);
 }
 
 /* Infinite where the rows of B do not fit. */
@@ -107,12 +124,18 @@ static double predict(const asparse_profile *p, const candidate *c) {
   const costs *k = c->costs;
   if (!k) return predict_resident(p);
   return k->start + k->work * work(p, c) + k->c_byte * c_bytes(p, windows(p, c), c->unit) + k->b_byte * b_bytes(p) +
-         k->step * longest(p, c);
+         longest_seconds(p, c);
 }
 
 static bool is_possible(const asparse_profile *p, const candidate *c) {
-  if (c->clustered && p->clustered[0].padded == 0) return false;
+  if (c->clustered && !p->has_clustered) return false;
   return !c->bf16_only || p->dtype == ASPARSE_BF16;
+}
+
+bool asparse_device_kernel_clusters(const char *kernel) {
+  for (int i = 0; i < N_CANDIDATES; i++)
+    if (all[i].clustered && strcmp(all[i].kernel, kernel) == 0) return true;
+  return false;
 }
 
 static bool is_wanted(const candidate *c, asparse_format format, int32_t unit, const char *kernel) {

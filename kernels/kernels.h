@@ -117,7 +117,8 @@ typedef struct asparse_profile {
   int64_t nnz;
   asparse_dtype dtype, c_dtype;       /* of A and B, of C */
   asparse_window_counts windows[4];   /* heights 8, 16, 32, 64 */
-  asparse_window_counts clustered[4]; /* the same of rows brought together; 0 where that was not tried */
+  asparse_window_counts clustered[4]; /* the same of rows brought together */
+  bool has_clustered;                 /* that was tried */
   int64_t blocks[3];                  /* non-empty blocks, sizes 16, 32, 64 */
   int64_t longest_row;                /* most entries of a row */
   int64_t used_rows;                  /* rows with entries */
@@ -149,6 +150,9 @@ enum { ASPARSE_RATE_COLUMNS = 64 }; /* columns of B that flops_per_second was me
 asparse_kernel_config asparse_choose(const asparse_profile *profile, const asparse_host_rates *rates,
                                      asparse_format wanted, int32_t wanted_unit, asparse_kernel_config *candidates,
                                      int *n_candidates);
+
+/* Whether a GPU kernel of that name wants rows brought together. Pure. */
+bool asparse_device_kernel_clusters(const char *kernel);
 
 /* The same for a GPU (see choose_device.c), with the wanted kernel by name (NULL = any). Room for
  * ASPARSE_DEVICE_CANDIDATES; predicted_seconds is infinite when nothing wanted fits. */

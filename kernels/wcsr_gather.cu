@@ -14,12 +14,12 @@ constexpr int kWarps = ASPARSE_WCSR_WARPS;
 template <int H> constexpr int kUnits = H / 4;
 template <int H> constexpr int kSharedBytes = kWarps *kUnits<H> * 8 * 32 * int{sizeof(float)};
 
-template <int H, bool kAligned, typename C>
-__device__ __forceinline__ void store_unit(const Destination<C> &d, int32_t n, int unit, int32_t col, int lane,
+template <bool kAligned, typename C>
+__device__ __forceinline__ void store_unit(const Destination<C> &d, int32_t n, int unit, int32_t first_col, int lane,
                                            const float (&x)[8]) {
-  const int32_t row = unit / 2 * 8 + lane % 4 * 2 + unit % 2;
-  if (kAligned) store_pairs(d, n, row, col, x);
-  else store_elements(d, n, row, col, x);
+  const int32_t row = unit / 2 * 8 + unit % 2;
+  if (kAligned) store_lines(d, n, row, first_col, lane, x);
+  else store_elements(d, n, row + lane % 4 * 2, first_col + lane / 4 * kLaneColumns, x);
 }
 
 /* One warp's whole window. */
@@ -36,14 +36,14 @@ __device__ __forceinline__ void finish_alone(const Problem &p, const asparse_wcs
     float x[8];
 #pragma unroll
     for (int i = 0; i < 8; i++) x[i] = acc[unit / 2][i / 2][unit % 2 + i % 2 * 2];
-    store_unit<H, kAligned>(d, p.n, unit, first_col + lane / 4 * kLaneColumns, lane, x);
+    store_unit<kAligned>(d, p.n, unit, first_col, lane, x);
   }
 }
 
 /* The sums of all warps, in order: partial[warp][unit][i][lane]. */
 template <int H, bool kAligned, typename C>
 __device__ __forceinline__ void add_and_store(const Problem &p, const Destination<C> &d, const float *partial, int warp,
-                                              int lane, int32_t col) {
+                                              int lane, int32_t first_col) {
   for (int unit = warp; unit < kUnits<H>; unit += kWarps) {
     float x[8];
 #pragma unroll
@@ -52,22 +52,48 @@ __device__ __forceinline__ void add_and_store(const Problem &p, const Destinatio
 #pragma unroll
       for (int w = 0; w < kWarps; w++) x[i] += partial[((w * kUnits<H> + unit) * 8 + i) * 32 + lane];
     }
-    store_unit<H, kAligned>(d, p.n, unit, col, lane, x);
+    store_unit<kAligned>(d, p.n, unit, first_col, lane, x);
   }
 }
 
-/* C(window, :) = Σ over its parts, in order, by the CTA that put in the last of them. */
-template <int H, typename C>
+/* Four columns of a part's row, those from n on left out. */
+__device__ __forceinline__ float4 load_part(const float *at, int32_t columns) {
+  if (columns >= 4) return __ldcg(reinterpret_cast<const float4 *>(at));
+  return make_float4(__ldcg(at), columns > 1 ? __ldcg(at + 1) : 0, columns > 2 ? __ldcg(at + 2) : 0, 0);
+}
+
+/* C(window, :) = Σ over its parts, in order, by the CTA that put in the last of them: a thread takes four columns of
+ * every eighth row, and all its rows of several parts are in flight at a time. */
+template <int H, bool kAligned, typename C>
 __device__ __forceinline__ void add_parts(const Problem &p, const asparse_wcsr_split &split, int32_t first_col) {
+  constexpr int kQuads = kWarpColumns / 4, kRows = 32 * kWarps / kQuads, kInFlight = H == 8 ? 8 : H == 16 ? 4 : 2;
+  static_assert(kRows == 8, "a pass takes 8 rows");
   const Destination<C> d = window_of<H, C>(p, split.window);
-  const int32_t col = first_col + threadIdx.x % kWarpColumns;
-  const int64_t slot_size = (int64_t)H * p.workspace_ld;
+  const int32_t row = threadIdx.x / kQuads, col = first_col + threadIdx.x % kQuads * 4;
+  const int64_t slot_size = (int64_t)H * p.workspace_ld, pass_size = (int64_t)kRows * p.workspace_ld;
+  const float *in = p.workspace + split.first_slot * slot_size + (int64_t)row * p.workspace_ld + col;
   if (col >= p.n) return;
-  for (int32_t r = threadIdx.x / kWarpColumns; r < d.rows; r += 32 * kWarps / kWarpColumns) {
-    const float *in = p.workspace + split.first_slot * slot_size + (int64_t)r * p.workspace_ld + col;
-    float sum = 0;
-    for (int32_t s = 0; s < split.n_slots; s++) sum += __ldcg(in + s * slot_size);
-    store_one(d.row(r) + col, sum, p.accumulate);
+  float4 sum[H / kRows] = {};
+#pragma unroll kInFlight
+  for (int32_t s = 0; s < split.n_slots; s++, in += slot_size) {
+#pragma unroll
+    for (int pass = 0; pass < H / kRows; pass++) {
+      const float4 x = load_part(in + pass * pass_size, p.n - col);
+      sum[pass] = make_float4(sum[pass].x + x.x, sum[pass].y + x.y, sum[pass].z + x.z, sum[pass].w + x.w);
+    }
+  }
+#pragma unroll
+  for (int pass = 0; pass < H / kRows; pass++) {
+    const int32_t r = row + pass * kRows;
+    if (r >= d.rows) return;
+    if constexpr (kAligned && sizeof(C) == sizeof(float)) {
+      store_four(d.row(r) + col, sum[pass], d.accumulate, d.stream);
+    } else {
+      const float x[4] = {sum[pass].x, sum[pass].y, sum[pass].z, sum[pass].w};
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        if (col + i < p.n) store_one(d.row(r) + col + i, x[i], d.accumulate);
+    }
   }
 }
 
@@ -85,9 +111,9 @@ __device__ __forceinline__ bool is_last(const Problem &p, int32_t split, int32_t
   return last;
 }
 
-/* One window, or a part of it, by all warps. */
+/* One window, or a part of it, by all warps. shares: theirs. */
 template <int H, bool kAligned, typename C>
-__device__ __forceinline__ void finish_shared(const Problem &p, const asparse_wcsr_share &share, int32_t first_col,
+__device__ __forceinline__ void finish_shared(const Problem &p, const asparse_wcsr_share *shares, int32_t first_col,
                                               int warp, int lane, const float (&acc)[H / 8][4][4]) {
   extern __shared__ float partial[];
 #pragma unroll
@@ -96,37 +122,40 @@ __device__ __forceinline__ void finish_shared(const Problem &p, const asparse_wc
     for (int i = 0; i < 8; i++)
       partial[((warp * kUnits<H> + unit) * 8 + i) * 32 + lane] = acc[unit / 2][i / 2][unit % 2 + i % 2 * 2];
   }
-  const int32_t col = first_col + lane / 4 * kLaneColumns;
-  const bool whole = share.part == ASPARSE_WCSR_SHARED;
-  if (__syncthreads_or(has_nan<H>(acc))) {
+  const bool nan = __syncthreads_or(has_nan<H>(acc)); /* all shares and partial sums are there */
+  const int32_t window = shares[0].window, part = shares[0].part;
+  const bool whole = part == ASPARSE_WCSR_SHARED;
+  if (nan) {
     if (warp == 0) {
-      const asparse_wcsr_share last = load_share(p, blockIdx.x * kWarps + kWarps - 1);
-      const int32_t n_tiles = last.first_tile + last.n_tiles - share.first_tile;
-      if (whole) multiply_stored<H>(p, share.first_tile, n_tiles, window_of<H, C>(p, share.window), first_col, lane);
-      else multiply_stored<H>(p, share.first_tile, n_tiles, slot_of<H>(p, share.part), first_col, lane);
+      const int32_t first_tile = shares[0].first_tile;
+      const int32_t n_tiles = shares[kWarps - 1].first_tile + shares[kWarps - 1].n_tiles - first_tile;
+      if (whole) multiply_stored<H>(p, first_tile, n_tiles, window_of<H, C>(p, window), first_col, lane);
+      else multiply_stored<H>(p, first_tile, n_tiles, slot_of<H>(p, part), first_col, lane);
     }
   } else if (whole) {
-    add_and_store<H, kAligned>(p, window_of<H, C>(p, share.window), partial, warp, lane, col);
+    add_and_store<H, kAligned>(p, window_of<H, C>(p, window), partial, warp, lane, first_col);
   } else {
-    add_and_store<H, kAligned>(p, slot_of<H>(p, share.part), partial, warp, lane, col);
+    add_and_store<H, kAligned>(p, slot_of<H>(p, part), partial, warp, lane, first_col);
   }
   if (whole) return;
-  const int32_t index = __ldg(p.groups.slot_split + share.part);
+  const int32_t index = __ldg(p.groups.slot_split + part);
   const asparse_wcsr_split split = p.groups.splits[index];
-  if (is_last(p, index, split.n_slots)) add_parts<H, C>(p, split, first_col);
+  if (is_last(p, index, split.n_slots)) add_parts<H, kAligned, C>(p, split, first_col);
 }
 
 template <int H, bool kAligned, typename C>
 __global__ void __launch_bounds__(32 * kWarps, kCtas<H, kAligned>) wcsr_gather(const __grid_constant__ Problem p) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int32_t first_col = blockIdx.y * kWarpColumns;
+  __shared__ asparse_wcsr_share shares[kWarps]; /* not in registers, which are short while tiles are multiplied */
   const asparse_wcsr_share share = load_share(p, blockIdx.x * kWarps + warp);
   if (share.part == ASPARSE_WCSR_IDLE) return;
+  if (lane == 0) shares[warp] = share;
   float acc[H / 8][4][4] = {};
-  multiply_tiles<H, kAligned>(p, share.first_tile, share.first_tile + share.n_tiles - 1,
-                              first_col + lane / 4 * kLaneColumns, lane, acc);
-  if (share.part == ASPARSE_WCSR_ALONE) finish_alone<H, kAligned, C>(p, share, first_col, lane, acc);
-  else finish_shared<H, kAligned, C>(p, share, first_col, warp, lane, acc);
+  multiply_tiles<H, kAligned>(p, share.first_tile, share.first_tile + share.n_tiles - 1, first_col, lane, acc);
+  __syncwarp();
+  if (shares[warp].part == ASPARSE_WCSR_ALONE) finish_alone<H, kAligned, C>(p, shares[warp], first_col, lane, acc);
+  else finish_shared<H, kAligned, C>(p, shares, first_col, warp, lane, acc);
 }
 
 template <int H, bool kAligned, typename C> cudaError_t launch(const Problem &p, cudaStream_t stream) {

@@ -43,6 +43,9 @@ typedef struct asparse_wcsr_limits {
  * busy with it beyond its turn. Pure. */
 asparse_wcsr_limits asparse_wcsr_limits_for(int64_t tiles, int32_t window_height, int64_t n);
 
+/* Groups that share a window of so many tiles, more than limits.alone. Pure. */
+int64_t asparse_wcsr_groups_of(int64_t tiles, asparse_wcsr_limits limits);
+
 /* The list for a, limits ≥ 1. The caller destroys it. ERR_MEMORY; ERR_RUNTIME when a has more tiles than int32 counts.
  */
 asparse_status asparse_wcsr_groups_build(const asparse_wcsr *a, asparse_wcsr_limits limits,

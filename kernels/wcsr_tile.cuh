@@ -1,12 +1,16 @@
 /* Device parts the register-gather WCSR kernels share.
  *
  * Cᵀ = Bᵀ·Aᵀ, so that a window's rows are the narrow side of the MMA. A warp computes tiles of one task × 64 dense
- * columns, lane = 4·g + t. For each tile the lane loads 16 bytes (dense columns 8g … 8g+7) of the gathered rows
+ * columns, lane = 4·g + t. For each tile the lane needs 16 bytes (dense columns 8g … 8g+7) of the gathered rows
  * 4t … 4t+3, and of the h × 16 values the 8 bytes of row g, columns 4t … 4t+3 (of every 8 rows). The order of the 16
  * compressed columns within an MMA is free as long as both operands agree: the fragment's positions 2t, 2t+1, 2t+8,
  * 2t+9 take columns 4t … 4t+3. So is the order of the dense columns: MMA q takes columns 8g+2q and 8g+2q+1 as rows g
  * and g+8. Byte-permutes of the lane's own registers then make the fragments of four MMAs, and the lane ends with 8
- * consecutive columns of C in rows 2t and 2t+1 of every 8. No shared memory, no barrier. */
+ * consecutive columns of C in rows 2t and 2t+1 of every 8. No shared memory, no barrier.
+ *
+ * The first-level cache serves a 16-byte load eight lanes at a time, each row they touch by itself. So eight neighbours
+ * load 128 bytes of one row, and what a lane needs of rows 4t … it gets from lane 8t + g: 16 passes through the cache's
+ * data pipe for a tile and 16 for the shuffles, where loading in place would take 64. */
 #ifndef ASPARSE_WCSR_TILE_CUH
 #define ASPARSE_WCSR_TILE_CUH
 
@@ -43,7 +47,7 @@ struct Problem {
 };
 
 template <int H> struct Tile {
-  uint4 b[4];     /* rows 4t … 4t+3 of the tile's gathered rows, columns 8g … 8g+7 */
+  uint4 b[4];     /* rows 4o … 4o+3 of the tile's gathered rows, columns 8i … 8i+7, lane = 8·o + i */
   uint2 a[H / 8]; /* row g of every 8, columns 4t … 4t+3 */
 };
 
@@ -73,8 +77,8 @@ __device__ __forceinline__ asparse_wcsr_share load_share(const Problem &p, int32
   return {packed.x, packed.y, packed.z, packed.w};
 }
 
-__device__ __forceinline__ int4 load_columns(const Problem &p, int32_t tile, int t) {
-  return __ldg(reinterpret_cast<const int4 *>(p.col_idx + (int64_t)tile * kTileColumns) + t);
+__device__ __forceinline__ int4 load_columns(const Problem &p, int32_t tile, int octet) {
+  return __ldg(reinterpret_cast<const int4 *>(p.col_idx + (int64_t)tile * kTileColumns) + octet);
 }
 
 /* Columns col … col+7 of row of B; zeros for padding and beyond n. */
@@ -106,10 +110,15 @@ __device__ __forceinline__ void load_tile(const Problem &p, int32_t tile, int4 r
   for (int j = 0; j < H / 8; j++) out.a[j] = __ldg(reinterpret_cast<const uint2 *>(a + 128 * j));
 }
 
-template <int H> __device__ __forceinline__ void multiply_tile(const Tile<H> &x, float (&acc)[H / 8][4][4]) {
-  const uint32_t(&b)[4][4] = reinterpret_cast<const uint32_t(&)[4][4]>(x.b);
+/* By all lanes of the warp. */
+template <int H> __device__ __forceinline__ void multiply_tile(const Tile<H> &x, int lane, float (&acc)[H / 8][4][4]) {
+  const uint32_t(&loaded)[4][4] = reinterpret_cast<const uint32_t(&)[4][4]>(x.b);
+  const int from = lane % 4 * 8 + lane / 4;
 #pragma unroll
   for (int q = 0; q < 4; q++) {
+    uint32_t b[4][4]; /* rows 4t … 4t+3, columns 8g … 8g+7 */
+#pragma unroll
+    for (int i = 0; i < 4; i++) b[i][q] = __shfl_sync(0xffffffff, loaded[i][q], from);
     const uint32_t fragment[4] = {pair_low(b[0][q], b[1][q]), pair_high(b[0][q], b[1][q]), pair_low(b[2][q], b[3][q]),
                                   pair_high(b[2][q], b[3][q])};
 #pragma unroll
@@ -117,24 +126,25 @@ template <int H> __device__ __forceinline__ void multiply_tile(const Tile<H> &x,
   }
 }
 
-/* acc += tiles tile … last; the next tile's loads fly while this one multiplies. */
+/* acc += tiles tile … last of the 64 columns from first_col on; the next tile's loads fly while this one multiplies. */
 template <int H, bool kAligned>
-__device__ __forceinline__ void multiply_tiles(const Problem &p, int32_t tile, int32_t last, int32_t col, int lane,
-                                               float (&acc)[H / 8][4][4]) {
+__device__ __forceinline__ void multiply_tiles(const Problem &p, int32_t tile, int32_t last, int32_t first_col,
+                                               int lane, float (&acc)[H / 8][4][4]) {
   if (tile > last) return;
-  const int t = lane % 4;
+  const int octet = lane / 8;
+  const int32_t col = first_col + lane % 8 * kLaneColumns;
   Tile<H> now, next;
-  int4 rows = load_columns(p, tile, t), next_rows = load_columns(p, min(tile + 1, last), t);
+  int4 rows = load_columns(p, tile, octet), next_rows = load_columns(p, min(tile + 1, last), octet);
   load_tile<H, kAligned>(p, tile, rows, col, lane, now);
 #pragma unroll 2
   for (; tile < last; tile++) {
     rows = next_rows;
-    next_rows = load_columns(p, min(tile + 2, last), t);
+    next_rows = load_columns(p, min(tile + 2, last), octet);
     load_tile<H, kAligned>(p, tile + 1, rows, col, lane, next);
-    multiply_tile<H>(now, acc);
+    multiply_tile<H>(now, lane, acc);
     now = next;
   }
-  multiply_tile<H>(now, acc);
+  multiply_tile<H>(now, lane, acc);
 }
 
 __device__ __forceinline__ void store_four(float *at, float4 x, bool accumulate, bool stream) {
@@ -147,33 +157,37 @@ __device__ __forceinline__ void store_four(float *at, float4 x, bool accumulate,
   else *to = x;
 }
 
-/* Columns col … col+7 of a row, by all lanes of a warp. Lanes g and g ^ 1 exchange halves, so that a pair's store
- * fills a 32-byte sector: 0-18 % less time on FEM and grids than two half sectors a lane (H200). */
-__device__ __forceinline__ void store_pairs(const Destination<float> &d, int32_t n, int32_t row, int32_t col,
-                                            const float (&x)[8]) {
-  const bool right = col & kLaneColumns;
-  float got[4];
+/* x: row first_row + 2t, columns 8g … 8g+7 of the 64 from first_col on. By all lanes of the warp: eight neighbours
+ * store 128 bytes of a row, lane 8·o + i its columns 4i … and 32 + 4i … of row first_row + 2o. Of every pair of lanes
+ * that a lane has columns for, one asks it in the first round of shuffles and the other in the second. */
+__device__ __forceinline__ void store_lines(const Destination<float> &d, int32_t n, int32_t first_row,
+                                            int32_t first_col, int lane, const float (&x)[8]) {
+  const int i = lane % 8, octet = lane / 8, odd = i % 2, right = lane / 16; /* right: g ≥ 4 */
+  float y[2][4];
 #pragma unroll
-  for (int i = 0; i < 4; i++) got[i] = __shfl_xor_sync(0xffffffff, right ? x[i] : x[4 + i], 4);
+  for (int e = 0; e < 4; e++) {
+    const float a = right ? x[4 + e] : x[e], b = right ? x[e] : x[4 + e];
+    const float first = __shfl_sync(0xffffffff, a, 4 * (i / 2 + 4 * odd) + octet);
+    const float second = __shfl_sync(0xffffffff, b, 4 * (i / 2 + 4 - 4 * odd) + octet);
+    y[0][e] = odd ? second : first;
+    y[1][e] = odd ? first : second;
+  }
+  const int32_t row = first_row + 2 * octet, col = first_col + 4 * i;
   if (row >= d.rows) return;
-  const int32_t left_col = right ? col - 4 : col, right_col = right ? col + 4 : col + 8;
   float *out = d.row(row);
-  if (left_col < n) {
-    store_four(out + left_col,
-               right ? make_float4(got[0], got[1], got[2], got[3]) : make_float4(x[0], x[1], x[2], x[3]), d.accumulate,
-               d.stream);
-  }
-  if (right_col < n) {
-    store_four(out + right_col,
-               right ? make_float4(x[4], x[5], x[6], x[7]) : make_float4(got[0], got[1], got[2], got[3]), d.accumulate,
-               d.stream);
-  }
+  if (col < n) store_four(out + col, make_float4(y[0][0], y[0][1], y[0][2], y[0][3]), d.accumulate, d.stream);
+  if (col + 32 < n) store_four(out + col + 32, make_float4(y[1][0], y[1][1], y[1][2], y[1][3]), d.accumulate, d.stream);
 }
 
-/* bf16 needs no exchange: eight columns are 16 bytes, and neighbouring lanes fill the sector. */
-__device__ __forceinline__ void store_pairs(const Destination<__nv_bfloat16> &d, int32_t n, int32_t row, int32_t col,
-                                            const float (&x)[8]) {
-  if (row < d.rows && col < n) store_eight(d.row(row) + col, x, d.accumulate);
+/* The same, eight columns being 16 bytes: lane 8·o + i stores columns 8i … 8i+7. */
+__device__ __forceinline__ void store_lines(const Destination<__nv_bfloat16> &d, int32_t n, int32_t first_row,
+                                            int32_t first_col, int lane, const float (&x)[8]) {
+  const int i = lane % 8, octet = lane / 8;
+  float y[8];
+#pragma unroll
+  for (int e = 0; e < 8; e++) y[e] = __shfl_sync(0xffffffff, x[e], 4 * i + octet);
+  const int32_t row = first_row + 2 * octet, col = first_col + kLaneColumns * i;
+  if (row < d.rows && col < n) store_eight(d.row(row) + col, y, d.accumulate);
 }
 
 template <typename C>
@@ -184,22 +198,6 @@ __device__ __forceinline__ void store_elements(const Destination<C> &d, int32_t 
 #pragma unroll
   for (int i = 0; i < kLaneColumns; i++) {
     if (col + i < n) store_one(out + i, x[i], d.accumulate);
-  }
-}
-
-template <int H, bool kAligned, typename C>
-__device__ __forceinline__ void store(const Destination<C> &d, int32_t n, int32_t col, int t,
-                                      const float (&acc)[H / 8][4][4]) {
-#pragma unroll
-  for (int j = 0; j < H / 8; j++) {
-#pragma unroll
-    for (int odd = 0; odd < 2; odd++) {
-      const float x[8] = {acc[j][0][odd], acc[j][0][2 + odd], acc[j][1][odd], acc[j][1][2 + odd],
-                          acc[j][2][odd], acc[j][2][2 + odd], acc[j][3][odd], acc[j][3][2 + odd]};
-      const int32_t row = 8 * j + 2 * t + odd;
-      if (kAligned) store_pairs(d, n, row, col, x);
-      else store_elements(d, n, row, col, x);
-    }
   }
 }
 

@@ -49,11 +49,24 @@ static void clustering_is_used_where_it_helps(void **state) {
   asparse_profile p = profile(40000, 30, 1.1, ASPARSE_BF16, 256);
   const asparse_profile better = profile(40000, 30, 3, ASPARSE_BF16, 256);
   memcpy(p.clustered, better.windows, sizeof p.clustered);
+  p.has_clustered = true;
   assert_true(choose(&p).clustered);
   assert_string_equal(choose(&p).kernel, "wcsr-clustered");
   p = profile(40000, 30, 6, ASPARSE_BF16, 256);
   memcpy(p.clustered, better.windows, sizeof p.clustered);
+  p.has_clustered = true;
   assert_false(choose(&p).clustered);
+}
+
+/* A kernel that wants rows brought together is there once that was tried, even if nothing came of it. */
+static void clustering_of_nothing_is_clustering(void **state) {
+  (void)state;
+  asparse_profile p = {.m = 10, .k = 10, .n = 8, .dtype = ASPARSE_BF16, .c_dtype = ASPARSE_FP32};
+  assert_true(isinf(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, "wcsr-clustered", NULL, NULL).predicted_seconds));
+  p.has_clustered = true;
+  assert_true(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, "wcsr-clustered", NULL, NULL).clustered);
+  assert_true(asparse_device_kernel_clusters("wcsr-clustered") && !asparse_device_kernel_clusters("wcsr-gather"));
+  assert_false(asparse_device_kernel_clusters("csr"));
 }
 
 static void full_blocks_take_bcsr(void **state) {
@@ -123,6 +136,7 @@ static void test_resident_takes_few_columns(void **state) {
     p.windows[i].columns = p.windows[i].padded = (int64_t)((4096 >> (3 + i)) * 4096 * (1 - pow(0.98, 8 << i)));
     p.clustered[i] = p.windows[i];
   }
+  p.has_clustered = true;
   for (int i = 0; i < 3; i++) p.blocks[i] = (4096 >> (4 + i)) * (4096 >> (4 + i));
   assert_string_equal(asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, NULL, NULL, NULL).kernel, "csr-resident");
   p.k = 20000;
@@ -134,6 +148,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(shared_columns_take_windows),
                                      cmocka_unit_test(scattered_rows_take_csr),
                                      cmocka_unit_test(clustering_is_used_where_it_helps),
+                                     cmocka_unit_test(clustering_of_nothing_is_clustering),
                                      cmocka_unit_test(full_blocks_take_bcsr),
                                      cmocka_unit_test(other_precisions_have_csr_alone),
                                      cmocka_unit_test(wishes_are_kept),

@@ -24,12 +24,13 @@ static bool is_wanted(const asparse_kernel_config *c, const asparse_options *opt
 /* Share of non-zeros beyond which windows see most columns in any order. */
 static const double DENSE = 0.1;
 
-/* Bringing rows together pays for the tensor cores' windows only. */
+/* Bringing rows together pays for the tensor cores' windows only. Who names such a kernel gets it, dense or empty. */
 static bool may_cluster(const asparse_local_csr *a, const asparse_clustered *clustered,
                         const asparse_options *options) {
-  return a && clustered && !options->keep_order && a->dtype == ASPARSE_BF16 &&
-         (options->format == ASPARSE_FORMAT_AUTO || options->format == ASPARSE_FORMAT_WCSR) &&
-         (double)a->row_ptr[a->m] < DENSE * (double)a->m * (double)a->k;
+  if (!a || !clustered || options->keep_order || a->dtype != ASPARSE_BF16) return false;
+  if (options->format != ASPARSE_FORMAT_AUTO && options->format != ASPARSE_FORMAT_WCSR) return false;
+  if (options->kernel) return asparse_device_kernel_clusters(options->kernel);
+  return (double)a->row_ptr[a->m] < DENSE * (double)a->m * (double)a->k;
 }
 
 /* Candidates with their predicted times summed over ranks, and the least of them. Collective. */

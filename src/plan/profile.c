@@ -65,5 +65,6 @@ asparse_status asparse_profile_create(const asparse_local_csr *a, int64_t n, boo
 
 asparse_status asparse_profile_add_clustered(const asparse_local_csr *rows, asparse_profile *profile) {
   memset(profile->clustered, 0, sizeof profile->clustered);
+  profile->has_clustered = true;
   return add_windows(rows, profile->clustered);
 }
