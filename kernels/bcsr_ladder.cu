@@ -17,21 +17,41 @@ bool groups_pay(const asparse_cuda_bcsr *a, int64_t n) {
   return busy && (shared || rounds == 1) && 8 * padded(n, 256) <= 9 * padded(n, 128);
 }
 
+/* Where all tiles run at once, three of 64 columns on a multiprocessor, the longest decides: narrow tiles, and several
+ * CTAs for each while there are few. A cluster starts late, some 1 µs for two CTAs, 2 µs for four, and by far later
+ * once not all of them fit: there is room for some 50 of two CTAs of 64 columns, with long rows 90, and 28 of four. */
+bool choose_for_few(const asparse_cuda_bcsr *a, int64_t n, asparse_bcsr_pipeline_config *config) {
+  const int64_t rows = a->n_block_rows, tiles = rows * (padded(n, 128) / 128), blocks = a->n_blocks;
+  if (2 * tiles > 3 * kMultiprocessors) return false;
+  *config = {1, 64, 4, 1, 1, false};
+  if (tiles <= 28 && blocks >= 20 * rows) config->shares = 4;
+  else if (tiles <= 132 && blocks >= 64 * rows) *config = {1, 128, 4, 1, 2, false};
+  else if ((tiles <= 52 && blocks >= 10 * rows) || (tiles <= 92 && blocks >= 28 * rows)) config->shares = 2;
+  return true;
+}
+
 } // namespace
 
-/* Measured on one H200 over 18944 × 3584 and 3584 × 18944 with 50, 90 and 99 % of the blocks empty, n = 1024 and 4096.
- * Without groups, tiles of 512 columns win from 16 blocks a row on, since they read A less often; below, the ends of
- * tiles dominate and two CTAs a multiprocessor win (256 × 2), narrow ones where tiles are few. */
+/* Measured on one H200 over 18944 × 3584 and 3584 × 18944 with 50 to 99 % of the blocks empty, n = 256, 1024 and 4096,
+ * and over 152 matrices of a collection. Without groups, tiles of 512 columns win from 16 blocks a row on, since they
+ * read A less often; below, the ends of tiles dominate: a persistent kernel hides them (256 × 4) where every CTA has
+ * several tiles of a few blocks, else two CTAs a multiprocessor (256 × 2). */
 asparse_bcsr_pipeline_config asparse_bcsr_pipeline_choose(const asparse_cuda_bcsr *a, int64_t n) {
-  static const asparse_bcsr_pipeline_config preferred[2][4] = {
-      {{1, 256, 2, 1, false}, {1, 128, 4, 1, false}, {1, 384, 4, 1, false}, {1, 512, 3, 1, false}},  /* short rows */
-      {{1, 512, 3, 1, false}, {1, 256, 5, 1, false}, {1, 384, 4, 1, false}, {1, 128, 4, 1, false}}}; /* long rows */
+  const asparse_bcsr_pipeline_config narrow = {1, 128, 4, 1, 1, false}, narrow_256 = {1, 256, 2, 1, 1, false},
+                                     wide_256 = {1, 256, 5, 1, 1, false}, wide_384 = {1, 384, 4, 1, 1, false},
+                                     wide_512 = {1, 512, 3, 1, 1, false};
+  const asparse_bcsr_pipeline_config preferred[2][4] = {{narrow_256, narrow, wide_384, wide_512}, /* short rows */
+                                                        {wide_512, wide_256, wide_384, narrow}};  /* long rows */
   const int64_t rows = a->n_block_rows;
   const int is_long = a->n_blocks >= 16 * rows;
-  if (a->groups.rows == 2 && groups_pay(a, n)) return {2, 256, 4, 1, true};
-  if (a->groups.rows == 3 && groups_pay(a, n)) return {3, 256, 3, 1, true};
-  asparse_bcsr_pipeline_config best = {1, 128, 4, 1, false};
+  asparse_bcsr_pipeline_config best = narrow;
   int64_t least = INT64_MAX;
+  if (choose_for_few(a, n, &best)) return best;
+  if (a->n_blocks < 10 * rows && rows * (padded(n, 256) / 256) >= 2 * kMultiprocessors &&
+      8 * padded(n, 256) <= 9 * padded(n, 128))
+    return {1, 256, 4, 1, 1, true};
+  if (a->groups.rows == 2 && groups_pay(a, n)) return {2, 256, 4, 1, 1, true};
+  if (a->groups.rows == 3 && groups_pay(a, n)) return {3, 256, 3, 1, 1, true};
   for (const asparse_bcsr_pipeline_config &candidate : preferred[is_long]) {
     const int64_t columns = padded(n, candidate.tile_columns), tiles = columns / candidate.tile_columns;
     /* 128 divides every tile, so it is never padded more than another */
@@ -42,19 +62,19 @@ asparse_bcsr_pipeline_config asparse_bcsr_pipeline_choose(const asparse_cuda_bcs
 }
 
 static cudaError_t pipeline(const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *bc, cudaStream_t stream) {
-  return asparse_bcsr_pipeline(a, bc, {1, 256, 5, 1, false}, stream);
+  return asparse_bcsr_pipeline(a, bc, {1, 256, 5, 1, 1, false}, stream);
 }
 
 static cudaError_t multicast(const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *bc, cudaStream_t stream) {
-  return asparse_bcsr_pipeline(a, bc, {1, 256, 5, 2, false}, stream);
+  return asparse_bcsr_pipeline(a, bc, {1, 256, 5, 2, 1, false}, stream);
 }
 
 static cudaError_t persistent(const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *bc, cudaStream_t stream) {
-  return asparse_bcsr_pipeline(a, bc, {1, 256, 4, 1, true}, stream);
+  return asparse_bcsr_pipeline(a, bc, {1, 256, 4, 1, 1, true}, stream);
 }
 
 static cudaError_t grouped(const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *bc, cudaStream_t stream) {
-  return asparse_bcsr_pipeline(a, bc, {2, 256, 4, 1, true}, stream);
+  return asparse_bcsr_pipeline(a, bc, {2, 256, 4, 1, 1, true}, stream);
 }
 
 const asparse_bcsr_variant asparse_bcsr_ladder[ASPARSE_BCSR_STEPS] = {{"scalar", false, false, asparse_bcsr_scalar},

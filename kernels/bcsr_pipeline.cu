@@ -26,7 +26,7 @@ struct Problem {
 template <class P> struct TileWalk {
   int first = 0, height, at, column_tile; /* band [first, first + height), group first + at */
   __device__ __forceinline__ explicit TileWalk(const Tiles &tiles) {
-    at = blockIdx.x / P::Cluster;
+    at = blockIdx.x / (P::Cluster * P::Shares);
     column_tile = blockIdx.y;
     height = P::Persistent ? min(tiles.band, tiles.n_groups) : tiles.n_groups;
     normalize(tiles);
@@ -101,6 +101,9 @@ __device__ __forceinline__ void consume_tiles(const Ring &ring, const Problem &p
     range = tile.steps(p.a);
     float d[P::N / 2];
     consume<P>(d, ring, place, consumer, n_steps);
+    if constexpr (P::Shares > 1) {
+      if (!add_shares<P>(d, box_at)) continue;
+    }
     if (block_row < 0 || (p.bc.accumulate && block_row_is_empty(p.a, block_row))) continue;
     const int64_t row = int64_t{block_row} * kBlock;
     repair(d, p.a, p.bc, row, column);
@@ -123,11 +126,13 @@ __global__ void __launch_bounds__(P::Threads, P::Ctas) pipeline_kernel(const __g
   if (warpgroup == P::Consumers) {
     if constexpr (P::MovesRegisters) sm90::registers_give<P::ProducerRegisters>();
     if (threadIdx.x < P::Consumers * kWarpgroup + 32) produce_tiles<P>(ring, p, tile, range);
+    if constexpr (P::Shares > 1) sm90::cluster_sync(); /* see add_shares */
   } else {
     if constexpr (P::MovesRegisters) sm90::registers_take<P::ConsumerRegisters>();
     consume_tiles<P>(ring, p, tile, range, warpgroup);
   }
-  if constexpr (P::Cluster > 1) sm90::cluster_sync(); /* shared memory stays while others of the cluster write to it */
+  if constexpr (P::Cluster * P::Shares > 1)
+    sm90::cluster_sync(); /* shared memory stays while others of the cluster use it */
 }
 
 /* CTAs that run at once, whole clusters. */
@@ -167,7 +172,7 @@ cudaError_t prepare(const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *b
   p->c_by_boxes = asparse_tma_can_address(bc->c, a->m, bc->n, bc->ldc * bcsr_c_element(bc)) &&
                   !(bc->accumulate && bc->c_dtype == ASPARSE_BF16);
   p->c_streams = int64_t{a->m} * bc->n * bcsr_c_element(bc) > kStreamedBytes;
-  *grid = dim3(n_groups * P::Cluster, static_cast<unsigned>(column_tiles));
+  *grid = dim3(n_groups * P::Cluster * P::Shares, static_cast<unsigned>(column_tiles));
   cudaError_t error;
   if ((error = asparse_bcsr_map_blocks(&p->blocks_map, a, kBlock / P::Cluster)) != cudaSuccess) return error;
   if ((error = asparse_bcsr_map_b(&p->b_map, a->k, bc)) != cudaSuccess) return error;
@@ -184,13 +189,13 @@ cudaError_t launch(const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *bc
   if (error != cudaSuccess) return error;
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = P::Cluster;
+  cluster.val.clusterDim.x = P::Cluster * P::Shares;
   cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
   config.blockDim = dim3(P::Threads);
   config.dynamicSmemBytes = P::SharedBytes;
   config.stream = stream;
   config.attrs = &cluster;
-  config.numAttrs = P::Cluster > 1 ? 1 : 0;
+  config.numAttrs = P::Cluster * P::Shares > 1 ? 1 : 0;
   if (P::Persistent) {
     const int64_t n_tiles = int64_t{p.tiles.n_groups} * p.tiles.column_tiles;
     int clusters;
@@ -205,20 +210,23 @@ struct Compiled {
   asparse_bcsr_launcher *launch;
 };
 
-template <int Rows, int Consumers, int N, int Stages, int Boxes, int Cluster> constexpr Compiled compile() {
-  using P = Pipeline<Rows, Consumers, N, Stages, Boxes, Cluster>;
-  return {{Rows, P::Columns, Stages, Cluster, P::Persistent}, launch<P>};
+template <int Rows, int Consumers, int N, int Stages, int Boxes, int Cluster = 1, int Shares = 1>
+constexpr Compiled compile() {
+  using P = Pipeline<Rows, Consumers, N, Stages, Boxes, Cluster, Shares>;
+  return {{Rows, P::Columns, Stages, Cluster, Shares, P::Persistent}, launch<P>};
 }
 
 const Compiled compiled[] = {
-    compile<1, 2, 64, 4, 0, 1>(),  compile<1, 2, 128, 2, 0, 1>(), compile<1, 2, 128, 5, 0, 1>(),
-    compile<1, 2, 192, 4, 0, 1>(), compile<1, 2, 256, 3, 0, 1>(), compile<1, 2, 128, 5, 0, 2>(),
-    compile<1, 2, 128, 4, 4, 1>(), compile<2, 2, 256, 4, 2, 1>(), compile<3, 3, 256, 3, 2, 1>()};
+    compile<1, 1, 64, 4, 0>(),       compile<1, 2, 64, 4, 0>(),       compile<1, 2, 128, 2, 0>(),
+    compile<1, 2, 128, 5, 0>(),      compile<1, 2, 192, 4, 0>(),      compile<1, 2, 256, 3, 0>(),
+    compile<1, 1, 64, 4, 0, 1, 2>(), compile<1, 1, 64, 4, 0, 1, 4>(), compile<1, 2, 64, 4, 0, 1, 2>(),
+    compile<1, 2, 128, 5, 0, 2>(),   compile<1, 2, 128, 4, 4>(),      compile<2, 2, 256, 4, 2>(),
+    compile<3, 3, 256, 3, 2>()};
 static_assert(sizeof compiled / sizeof *compiled == ASPARSE_BCSR_PIPELINE_CONFIGS, "");
 
 bool equal(const asparse_bcsr_pipeline_config &x, const asparse_bcsr_pipeline_config &y) {
   return x.tile_rows == y.tile_rows && x.tile_columns == y.tile_columns && x.stages == y.stages &&
-         x.cluster == y.cluster && x.persistent == y.persistent;
+         x.cluster == y.cluster && x.shares == y.shares && x.persistent == y.persistent;
 }
 
 } // namespace

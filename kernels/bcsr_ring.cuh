@@ -4,7 +4,8 @@
  *
  * A stage serves one step: a block column of the tile's block rows, as a slice of B and the blocks of those that have
  * one there. A cluster's CTAs compute the same block rows in neighbouring columns, so they take the same steps; each
- * loads its share of every block of A for all of them. */
+ * loads its share of every block of A for all of them. CTAs that share a tile take some of its steps each instead, and
+ * the first of them adds what the others summed. */
 #ifndef ASPARSE_BCSR_RING_CUH
 #define ASPARSE_BCSR_RING_CUH
 
@@ -15,9 +16,9 @@ namespace bcsr {
 constexpr int kSharedLimit = 227 * 1024; /* of a multiprocessor, for all its CTAs */
 
 /* Rows: block rows of a tile; Consumers: warpgroups; N: columns of each; Stages: of the ring; Boxes: for C, of each
- * consumer, 0 where the CTA is not persistent; Cluster: CTAs. */
-template <int Rows_, int Consumers_, int N_, int Stages_, int Boxes_, int Cluster_> struct Pipeline {
-  static constexpr int Rows = Rows_, Consumers = Consumers_, N = N_, Cluster = Cluster_;
+ * consumer, 0 where the CTA is not persistent; Cluster: CTAs in neighbouring columns; Shares: CTAs of a tile. */
+template <int Rows_, int Consumers_, int N_, int Stages_, int Boxes_, int Cluster_, int Shares_> struct Pipeline {
+  static constexpr int Rows = Rows_, Consumers = Consumers_, N = N_, Cluster = Cluster_, Shares = Shares_;
   static constexpr int Stages = Stages_, Boxes = Boxes_;
   static constexpr bool Persistent = Boxes > 0;
   static_assert(Consumers % Rows == 0 && Stages >= 2 && Rows <= ASPARSE_BCSR_MOST_ROWS && kBlock / Cluster % 8 == 0,
@@ -32,6 +33,8 @@ template <int Rows_, int Consumers_, int N_, int Stages_, int Boxes_, int Cluste
   /* C passes through boxes in shared memory. A persistent CTA loads the next tile meanwhile, so it has boxes for that;
    * otherwise C takes the consumer's own slices in the stages, which are no longer needed. */
   static_assert(Persistent || Rows == 1, "without boxes for C a consumer needs slices of its own");
+  static_assert(Shares == 1 || (Cluster == 1 && !Persistent), "shares of a tile are a cluster of their own");
+  static_assert(Shares == 1 || N * 4 * kBlock <= Stages * SliceBytes, "sums of a share take the consumer's slices");
 
   static constexpr int RingBytes = Stages * StageBytes;
   static constexpr int SharedBytes = kSwizzlePeriod + RingBytes + Consumers * Boxes * kBoxBytes + Stages * (8 + 8 + 4);
@@ -86,9 +89,17 @@ struct Range {
   int begin, end;
 };
 
+/* This CTA's part of them. */
+template <class P> __device__ __forceinline__ Range share_of(Range steps) {
+  if constexpr (P::Shares == 1) return steps;
+  const int share = blockIdx.x % P::Shares, n = steps.end - steps.begin;
+  return {steps.begin + n * share / P::Shares, steps.begin + n * (share + 1) / P::Shares};
+}
+
 template <class P> __device__ __forceinline__ Range steps_of(const asparse_cuda_bcsr &a, int group) {
   if constexpr (P::Rows == 1)
-    return {static_cast<int>(__ldg(a.block_row_ptr + group)), static_cast<int>(__ldg(a.block_row_ptr + group + 1))};
+    return share_of<P>(
+        {static_cast<int>(__ldg(a.block_row_ptr + group)), static_cast<int>(__ldg(a.block_row_ptr + group + 1))});
   else return {__ldg(a.groups.step_ptr + group), __ldg(a.groups.step_ptr + group + 1)};
 }
 
@@ -177,6 +188,31 @@ __device__ __forceinline__ void consume(float (&d)[P::N / 2], const Ring &ring, 
     }
     release<P>(ring.empty + place.stage);
   }
+}
+
+/* d += the sums of the tile's other CTAs, in order, in its first one; false in the others. box_at(i): room for box i of
+ * the consumer, no longer needed. The CTAs meet once, and once more before they end. */
+template <class P, typename BoxAt> __device__ __forceinline__ bool add_shares(float (&d)[P::N / 2], BoxAt box_at) {
+  constexpr int kQuads = kBoxBytes / 16 / kWarpgroup; /* of a thread in a box */
+  const int share = blockIdx.x % P::Shares, thread = threadIdx.x % kWarpgroup;
+  auto quad_at = [&](int i) {
+    return reinterpret_cast<float4 *>(box_at(i / kQuads)) + i % kQuads * kWarpgroup + thread;
+  };
+  if (share > 0) {
+#pragma unroll
+    for (int i = 0; i < P::N / 8; i++) *quad_at(i) = make_float4(d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]);
+  }
+  sm90::cluster_sync();
+  if (share > 0) return false;
+#pragma unroll 1
+  for (int from = 1; from < P::Shares; from++) {
+#pragma unroll
+    for (int i = 0; i < P::N / 8; i++) {
+      const float4 x = sm90::load_at(quad_at(i), from);
+      d[4 * i] += x.x, d[4 * i + 1] += x.y, d[4 * i + 2] += x.z, d[4 * i + 3] += x.w;
+    }
+  }
+  return true;
 }
 
 } // namespace bcsr

@@ -4,8 +4,8 @@
  * Every launcher only enqueues on the stream: it allocates nothing, waits for nothing and can be captured into a
  * CUDA graph. Without accumulate C is overwritten, also over NaN. Only rows of B that stored blocks touch are read.
  * Blocks are multiplied in full; where a zero that is mere padding meets Inf or NaN of B, the element is computed again
- * from stored entries, so that the result is what CSR arithmetic gives. A row of C is summed in the order of its
- * blocks: the result does not depend on timing. C is rounded once, after adding what was there.
+ * from stored entries, so that the result is what CSR arithmetic gives. The order of a row's sum
+ * is fixed by the matrix and n: the result does not depend on timing. C is rounded once, after adding what was there.
  * Errors: cudaErrorInvalidValue for shapes and types that cannot be used, cudaErrorMisalignedAddress for pointers or
  * leading dimensions that are not aligned as said below, otherwise the error of the launch. */
 #ifndef ASPARSE_CUDA_BCSR_H
@@ -70,11 +70,12 @@ typedef struct asparse_bcsr_pipeline_config {
   int32_t tile_columns; /* of C per CTA */
   int32_t stages;       /* of the ring */
   int32_t cluster;      /* CTAs, neighbours along the columns, that share a block of A by multicast */
+  int32_t shares;       /* CTAs of a cluster that take some blocks of a tile each, where tiles are too few; else 1 */
   bool persistent;      /* as many CTAs as fit; the next tile is loaded while the last one is stored */
 } asparse_bcsr_pipeline_config;
 
 /* The configurations that are compiled, i in 0 … ASPARSE_BCSR_PIPELINE_CONFIGS - 1. Pure. */
-enum { ASPARSE_BCSR_PIPELINE_CONFIGS = 9 };
+enum { ASPARSE_BCSR_PIPELINE_CONFIGS = 13 };
 asparse_bcsr_pipeline_config asparse_bcsr_pipeline_compiled(int i);
 
 /* A good configuration for n columns of C (see the definition). Pure. */

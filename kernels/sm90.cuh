@@ -113,6 +113,20 @@ __device__ __forceinline__ void cluster_sync() {
                    : "memory");
 }
 
+/* 16 bytes at the same place in the shared memory of a CTA of the cluster. */
+__device__ __forceinline__ float4 load_at(const float4 *shared, uint32_t cluster_rank) {
+  float4 x;
+  asm volatile("{\n"
+               ".reg .b32 remote;\n"
+               "mapa.shared::cluster.u32 remote, %4, %5;\n"
+               "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [remote];\n"
+               "}"
+               : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+               : "r"(shared_address(shared)), "r"(cluster_rank)
+               : "memory");
+  return x;
+}
+
 /* ---- TMA (Data Movement and Conversion Instructions: cp.async.bulk.tensor) ----------------- */
 
 __device__ __forceinline__ void tma_prefetch(const CUtensorMap *map) {

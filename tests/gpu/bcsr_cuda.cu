@@ -104,7 +104,7 @@ static int check_refusals(const DeviceBcsr &d) {
     a.m = a.n_block_rows = 0;
     wrong += refused(variant.multiply(&a, &good, nullptr), cudaSuccess, "0 rows");
   }
-  const asparse_bcsr_pipeline_config unknown = {1, 200, 3, 1, false}, grouped = {3, 256, 3, 1, true};
+  const asparse_bcsr_pipeline_config unknown = {1, 200, 3, 1, 1, false}, grouped = {3, 256, 3, 1, 1, true};
   wrong += refused(asparse_bcsr_pipeline(&d.bcsr, &good, grouped, nullptr), cudaErrorInvalidValue, "no groups");
   wrong += refused(asparse_bcsr_pipeline(&d.bcsr, &good, unknown, nullptr), cudaErrorInvalidValue, "200 columns");
   return wrong;
@@ -151,7 +151,7 @@ static bool is_compiled(const asparse_bcsr_pipeline_config &c) {
   for (int i = 0; i < ASPARSE_BCSR_PIPELINE_CONFIGS; i++) {
     const asparse_bcsr_pipeline_config x = asparse_bcsr_pipeline_compiled(i);
     if (x.tile_rows == c.tile_rows && x.tile_columns == c.tile_columns && x.stages == c.stages &&
-        x.cluster == c.cluster && x.persistent == c.persistent)
+        x.cluster == c.cluster && x.shares == c.shares && x.persistent == c.persistent)
       return true;
   }
   return false;

@@ -62,7 +62,8 @@ struct BcsrVariant {
   std::function<asparse_bcsr_launcher> multiply;
 };
 
-/* The steps, the choice, then every configuration of the pipeline: rows x columns x stages, c cluster, p persistent. */
+/* The steps, the choice, then every configuration of the pipeline: rows x columns x stages, c cluster, s shares, p
+ * persistent. */
 inline std::vector<BcsrVariant> bcsr_variants() {
   std::vector<BcsrVariant> variants;
   for (const asparse_bcsr_variant &step : asparse_bcsr_ladder)
@@ -72,8 +73,8 @@ inline std::vector<BcsrVariant> bcsr_variants() {
   for (int i = 0; i < ASPARSE_BCSR_PIPELINE_CONFIGS; i++) {
     const asparse_bcsr_pipeline_config config = asparse_bcsr_pipeline_compiled(i);
     char name[64];
-    std::snprintf(name, sizeof name, "%dx%dx%d c%d%s", config.tile_rows, config.tile_columns, config.stages,
-                  config.cluster, config.persistent ? " p" : "");
+    std::snprintf(name, sizeof name, "%dx%dx%d c%d s%d%s", config.tile_rows, config.tile_columns, config.stages,
+                  config.cluster, config.shares, config.persistent ? " p" : "");
     variants.push_back({name, true, config.tile_rows,
                         [config](const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *bc, cudaStream_t stream) {
                           return asparse_bcsr_pipeline(a, bc, config, stream);
