@@ -17,16 +17,19 @@ bool groups_pay(const asparse_cuda_bcsr *a, int64_t n) {
   return busy && (shared || rounds == 1) && 8 * padded(n, 256) <= 9 * padded(n, 128);
 }
 
-/* Where all tiles run at once, three of 64 columns on a multiprocessor, the longest decides: narrow tiles, and several
- * CTAs for each while there are few. A cluster starts late, some 1 µs for two CTAs, 2 µs for four, and by far later
- * once not all of them fit: there is room for some 50 of two CTAs of 64 columns, with long rows 90, and 28 of four. */
+/* Where all tiles run at once, three of 64 columns on a multiprocessor, the longest decides: narrow tiles (long rows
+ * read A too often for that once they fill the chip), and several CTAs for each while there are few. A cluster starts
+ * late, some 1 µs for two CTAs, 2 µs for four, and by far later once not all of them fit: there is room for some 50 of
+ * two CTAs of 64 columns, with long rows 90, and 28 of four. */
 bool choose_for_few(const asparse_cuda_bcsr *a, int64_t n, asparse_bcsr_pipeline_config *config) {
   const int64_t rows = a->n_block_rows, tiles = rows * (padded(n, 128) / 128), blocks = a->n_blocks;
   if (2 * tiles > 3 * kMultiprocessors) return false;
-  *config = {1, 64, 4, 1, 1, false};
+  const bool fill = 2 * tiles > kMultiprocessors && blocks >= 12 * rows;
+  *config = {1, fill ? 128 : 64, 4, 1, 1, false};
   if (tiles <= 28 && blocks >= 20 * rows) config->shares = 4;
   else if (tiles <= 132 && blocks >= 64 * rows) *config = {1, 128, 4, 1, 2, false};
-  else if ((tiles <= 52 && blocks >= 10 * rows) || (tiles <= 92 && blocks >= 28 * rows)) config->shares = 2;
+  else if ((tiles <= 52 && blocks >= 10 * rows) || (tiles <= 92 && blocks >= 28 * rows))
+    *config = {1, 64, 4, 1, 2, false};
   return true;
 }
 

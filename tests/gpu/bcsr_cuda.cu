@@ -203,17 +203,14 @@ static int check_matrix(Matrix &a, const std::vector<int64_t> &columns, bool qui
 }
 
 int main(int argc, char **argv) {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    std::printf("skipped: no GPU\n");
-    return 77;
-  }
+  int wrong = check_choice(); /* needs no GPU */
+  if (wrong) return 1;
+  need_gpu();
   uint64_t seed = seed_of(argc, argv);
   const bool quick = argc > 2;
   const std::vector<int64_t> columns = quick
                                            ? std::vector<int64_t>{100, 520}
                                            : std::vector<int64_t>{1, 7, 8, 33, 64, 100, 128, 143, 256, 257, 1000, 1024};
-  int wrong = check_choice();
   for (Matrix &a : matrices(seed, quick)) wrong += check_matrix(a, columns, quick, seed += 1000);
   if (!quick) { /* more than 65,535 block rows */
     Matrix many = block_sparse(64 * 65536 + 9, 60, 0.001, 0.1, ++seed);
