@@ -57,8 +57,8 @@ KERNELS = [
     Kernel(r"scalar_kernel", ["FFMA"], registers(256, 4), 16),  # around the path for Inf and NaN
     Kernel(r"wgmma_kernel", [*HGMMA, *WIDE_LOAD], registers(256, 2)),
     Kernel(r"tma_kernel", [*HGMMA, *TMA_LOAD], registers(256, 2)),
-    # bcsr::Pipeline<Rows, Consumers, N, Stages, Boxes, Cluster, Shares>. Stack of two of them: addresses of the stores that
-    # threads make where the copy engine cannot, and of the path for Inf and NaN.
+    # bcsr::Pipeline<Rows, Consumers, N, Stages, Boxes, Cluster, Shares>. Stack of two of them: addresses of the stores
+    # that threads make where the copy engine cannot, and of the path for Inf and NaN.
     Kernel(r"pipeline_kernel<.*<1, 1, 64, 4, 0, 1, 1>>", PIPELINE, registers(160, 3)),
     Kernel(r"pipeline_kernel<.*<1, 1, 64, 4, 0, 1, [24]>>", [*PIPELINE, "LD.E.128"], registers(160, 3)),
     Kernel(r"pipeline_kernel<.*<1, 2, 64, 4, 0, 1, 1>>", PIPELINE, registers(288, 2)),
