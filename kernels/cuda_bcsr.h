@@ -4,8 +4,8 @@
  * Every launcher only enqueues on the stream: it allocates nothing, waits for nothing and can be captured into a
  * CUDA graph. Without accumulate C is overwritten, also over NaN. Only rows of B that stored blocks touch are read.
  * Blocks are multiplied in full; where a zero that is mere padding meets Inf or NaN of B, the element is computed again
- * from stored entries, so that the result is what CSR arithmetic gives. The order of a row's sum
- * is fixed by the matrix and n: the result does not depend on timing. C is rounded once, after adding what was there.
+ * from stored entries, so that the result is what CSR arithmetic gives. The order of a row's sum is fixed by the matrix
+ * and n: the result does not depend on timing. C is rounded once, after adding what was there.
  * Errors: cudaErrorInvalidValue for shapes and types that cannot be used, cudaErrorMisalignedAddress for pointers or
  * leading dimensions that are not aligned as said below, otherwise the error of the launch. */
 #ifndef ASPARSE_CUDA_BCSR_H
