@@ -7,6 +7,9 @@ constexpr int64_t kMultiprocessors = 132; /* of the GPU the choice was measured 
 
 int64_t padded(int64_t n, int64_t tile) { return (n + tile - 1) / tile * tile; }
 
+/* Tiles of 256 columns compute little more than those of 128. */
+bool wide_pads_little(int64_t n) { return 8 * padded(n, 256) <= 9 * padded(n, 128); }
+
 /* Groups pay where they save an eighth of the slices of B, or where all tiles run at once and the longest decides (a
  * group's block rows even each other out), unless the last round of tiles leaves multiprocessors idle. */
 bool groups_pay(const asparse_cuda_bcsr *a, int64_t n) {
@@ -14,7 +17,7 @@ bool groups_pay(const asparse_cuda_bcsr *a, int64_t n) {
   const int64_t rounds = (tiles + kMultiprocessors - 1) / kMultiprocessors;
   const bool busy = 4 * tiles >= 3 * rounds * kMultiprocessors,
              shared = 8 * int64_t{a->groups.n_steps} <= 7 * a->n_blocks;
-  return busy && (shared || rounds == 1) && 8 * padded(n, 256) <= 9 * padded(n, 128);
+  return busy && (shared || rounds == 1) && wide_pads_little(n);
 }
 
 /* Where all tiles run at once, three of 64 columns on a multiprocessor, the longest decides: narrow tiles (long rows
@@ -50,8 +53,7 @@ asparse_bcsr_pipeline_config asparse_bcsr_pipeline_choose(const asparse_cuda_bcs
   asparse_bcsr_pipeline_config best = narrow;
   int64_t least = INT64_MAX;
   if (choose_for_few(a, n, &best)) return best;
-  if (a->n_blocks < 10 * rows && rows * (padded(n, 256) / 256) >= 2 * kMultiprocessors &&
-      8 * padded(n, 256) <= 9 * padded(n, 128))
+  if (a->n_blocks < 10 * rows && rows * (padded(n, 256) / 256) >= 2 * kMultiprocessors && wide_pads_little(n))
     return {1, 256, 4, 1, 1, true};
   if (a->groups.rows == 2 && groups_pay(a, n)) return {2, 256, 4, 1, 1, true};
   if (a->groups.rows == 3 && groups_pay(a, n)) return {3, 256, 3, 1, 1, true};
