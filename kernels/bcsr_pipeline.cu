@@ -69,7 +69,7 @@ __device__ __forceinline__ bool block_row_is_empty(const asparse_cuda_bcsr &a, i
 template <class P>
 __device__ __forceinline__ void produce_tiles(const Ring &ring, const Problem &p, TileWalk<P> tile, Range range) {
   const int lane = threadIdx.x % 32;
-  Place<P> place;
+  Place<P> place(ring);
   TileWalk<P> ahead = tile;
   ahead.advance(p.tiles);
   Range next_range = ahead.steps(p.a);
@@ -87,7 +87,7 @@ template <class P>
 __device__ __forceinline__ void consume_tiles(const Ring &ring, const Problem &p, TileWalk<P> tile, Range range,
                                               int consumer) {
   const uint64_t policy = sm90::l2_policy(p.c_streams);
-  Place<P> place;
+  Place<P> place(ring);
   auto box_at = [&](int box) {
     if constexpr (P::Persistent) return ring.boxes + (consumer * P::Boxes + box % P::Boxes) * kBoxBytes;
     constexpr int kInSlice = P::SliceBytes / kBoxBytes;
@@ -217,11 +217,10 @@ constexpr Compiled compile() {
 }
 
 const Compiled compiled[] = {
-    compile<1, 1, 64, 4, 0>(),       compile<1, 2, 64, 4, 0>(),       compile<1, 2, 128, 2, 0>(),
-    compile<1, 2, 128, 5, 0>(),      compile<1, 2, 192, 4, 0>(),      compile<1, 2, 256, 3, 0>(),
-    compile<1, 1, 64, 4, 0, 1, 2>(), compile<1, 1, 64, 4, 0, 1, 4>(), compile<1, 2, 64, 4, 0, 1, 2>(),
-    compile<1, 2, 128, 5, 0, 2>(),   compile<1, 2, 128, 4, 4>(),      compile<2, 2, 256, 4, 2>(),
-    compile<3, 3, 256, 3, 2>()};
+    compile<1, 1, 64, 4, 0>(),       compile<1, 2, 64, 4, 0>(),       compile<1, 2, 128, 5, 0>(),
+    compile<1, 2, 256, 3, 0>(),      compile<1, 1, 64, 4, 0, 1, 2>(), compile<1, 1, 64, 4, 0, 1, 4>(),
+    compile<1, 1, 64, 4, 0, 1, 8>(), compile<1, 2, 64, 4, 0, 1, 2>(), compile<1, 2, 128, 5, 0, 2>(),
+    compile<1, 2, 128, 4, 4>(),      compile<2, 2, 192, 4, 3>(),      compile<2, 2, 256, 4, 2>()};
 static_assert(sizeof compiled / sizeof *compiled == ASPARSE_BCSR_PIPELINE_CONFIGS, "");
 
 bool equal(const asparse_bcsr_pipeline_config &x, const asparse_bcsr_pipeline_config &y) {

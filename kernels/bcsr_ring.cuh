@@ -21,8 +21,7 @@ template <int Rows_, int Consumers_, int N_, int Stages_, int Boxes_, int Cluste
   static constexpr int Rows = Rows_, Consumers = Consumers_, N = N_, Cluster = Cluster_, Shares = Shares_;
   static constexpr int Stages = Stages_, Boxes = Boxes_;
   static constexpr bool Persistent = Boxes > 0;
-  static_assert(Consumers % Rows == 0 && Stages >= 2 && Rows <= ASPARSE_BCSR_MOST_ROWS && kBlock / Cluster % 8 == 0,
-                "");
+  static_assert(Consumers <= 2 && Consumers % Rows == 0 && Stages >= 2 && kBlock / Cluster % 8 == 0, "");
 
   /* Consumer c multiplies block row c / Slices of the tile by slice c % Slices of B. */
   static constexpr int Slices = Consumers / Rows;
@@ -43,24 +42,30 @@ template <int Rows_, int Consumers_, int N_, int Stages_, int Boxes_, int Cluste
    * one stores C while the other multiplies. */
   static constexpr int Ctas = Consumers * N <= 256 && 2 * (SharedBytes + 1024) <= kSharedLimit ? 2 : 1;
   /* Wide consumers take the registers of the producer, which is a whole warpgroup then, as setmaxnreg requires:
-   * 128 · 40 + 2 · 128 · 232 and 128 · 32 + 3 · 128 · 160 ≤ 65,536. Otherwise it is a lone warp. */
+   * 128 · 40 + 2 · 128 · 232 ≤ 65,536. Otherwise it is a lone warp. */
   static constexpr bool MovesRegisters = N > 128;
-  static constexpr int ProducerRegisters = Consumers == 3 ? 32 : 40, ConsumerRegisters = Consumers == 3 ? 160 : 232;
-  /* Columns of one instruction: 160 registers hold 128 accumulators but ptxas refuses one instruction with them all. */
-  static constexpr int Width = Consumers == 3 && N > 128 ? N / 2 : N;
+  static constexpr int ProducerRegisters = 40, ConsumerRegisters = 232;
   static constexpr int Threads = Consumers * kWarpgroup + (MovesRegisters ? kWarpgroup : 32);
 };
 
 struct Ring {
   uint8_t *stages;        /* [Stages] of StageBytes */
   uint8_t *boxes;         /* [Consumers · Boxes] */
-  uint64_t *full, *empty; /* [Stages] */
+  uint64_t *full, *empty; /* [Stages], one after the other */
   uint32_t *rows;         /* [Stages] bit r: block row r of the tile has a block there */
 };
 
-/* Where a warp stands in the ring. */
+/* Where a warp stands in the ring: a stage and its barriers by their addresses, which each step only adds to. Through
+ * a shuffle, without which the compiler computes them anew each time, a third of a step. */
 template <class P> struct Place {
+  uint32_t first_stage, first_full;
   int stage = 0, round = 0;
+  __device__ __forceinline__ explicit Place(const Ring &ring)
+      : first_stage(__shfl_sync(0xffffffff, sm90::shared_address(ring.stages), 0)),
+        first_full(__shfl_sync(0xffffffff, sm90::shared_address(ring.full), 0)) {}
+  __device__ __forceinline__ sm90::Shared at() const { return sm90::Shared(first_stage + stage * P::StageBytes); }
+  __device__ __forceinline__ sm90::Shared full() const { return sm90::Shared(first_full + stage * 8); }
+  __device__ __forceinline__ sm90::Shared empty() const { return full() + P::Stages * 8; }
   __device__ __forceinline__ void advance() {
     if (++stage == P::Stages) stage = 0, round ^= 1;
   }
@@ -112,7 +117,7 @@ template <class P> __device__ __forceinline__ int4 load_step(const asparse_cuda_
 
 /* Loads one block of A, or this CTA's share of it for the whole cluster. */
 template <class P>
-__device__ __forceinline__ void load_block(uint8_t *to, const CUtensorMap *map, int block, uint64_t *full) {
+__device__ __forceinline__ void load_block(sm90::Shared to, const CUtensorMap *map, int block, sm90::Shared full) {
   if constexpr (P::Cluster > 1) {
     const int row = static_cast<int>(sm90::cluster_rank()) * (kBlock / P::Cluster);
     sm90::tma_load_multicast(to + row * 128, map, 0, block * kBlock + row, full, (1 << P::Cluster) - 1);
@@ -126,13 +131,12 @@ template <class P>
 __device__ __forceinline__ void load_stage(const Ring &ring, const Place<P> &place, const CUtensorMap *blocks_map,
                                            const CUtensorMap *b_map, int4 step, int first_column) {
   constexpr int kBoxesOfB = P::Columns / kBoxColumnsB;
-  const int blocks[3] = {step.y, step.z, step.w};
-  uint8_t *to = ring.stages + place.stage * P::StageBytes;
-  uint64_t *full = ring.full + place.stage;
-  uint32_t rows = 0;
+  const int blocks[2] = {step.y, step.z};
+  const sm90::Shared to = place.at(), full = place.full();
+  uint32_t rows = P::Rows == 1;
 #pragma unroll
-  for (int row = 0; row < P::Rows; row++) rows |= (blocks[row] >= 0) << row;
-  sm90::barrier_wait(ring.empty + place.stage, place.round ^ 1);
+  for (int row = 0; P::Rows > 1 && row < P::Rows; row++) rows |= (blocks[row] >= 0) << row;
+  sm90::barrier_wait(place.empty(), place.round ^ 1);
   if constexpr (P::Rows > 1) ring.rows[place.stage] = rows;
   sm90::barrier_arrive_expect(full, (__popc(rows) + kBoxesOfB) * kBoxBytes);
 #pragma unroll
@@ -141,6 +145,15 @@ __device__ __forceinline__ void load_stage(const Ring &ring, const Place<P> &pla
 #pragma unroll
   for (int box = 0; box < kBoxesOfB; box++)
     sm90::tma_load(to + (P::Rows + box) * kBoxBytes, b_map, first_column + box * kBoxColumnsB, step.x * kBlock, full);
+}
+
+/* What lane holds of steps, to all lanes. */
+template <class P> __device__ __forceinline__ int4 broadcast(int4 steps, int lane) {
+  int4 step = {};
+  step.x = __shfl_sync(0xffffffff, steps.x, lane);
+  step.y = __shfl_sync(0xffffffff, steps.y, lane);
+  if constexpr (P::Rows > 1) step.z = __shfl_sync(0xffffffff, steps.z, lane);
+  return step;
 }
 
 /* Loads the operands of one tile, by one whole warp. mine: its first 32 steps, one a lane. */
@@ -152,18 +165,14 @@ __device__ __forceinline__ void produce(const Ring &ring, Place<P> &place, const
   for (int i = range.begin; i < range.end; i++, place.advance()) {
     const int at = (i - range.begin) % 32;
     if (at == 0 && i > range.begin) mine = load_step<P>(a, i + lane, range.end);
-    int4 step = {};
-    step.x = __shfl_sync(0xffffffff, mine.x, at);
-    step.y = __shfl_sync(0xffffffff, mine.y, at);
-    if constexpr (P::Rows > 1) step.z = __shfl_sync(0xffffffff, mine.z, at);
-    if constexpr (P::Rows > 2) step.w = __shfl_sync(0xffffffff, mine.w, at);
+    const int4 step = broadcast<P>(mine, at);
     if (lane == 0) load_stage<P>(ring, place, blocks_map, b_map, step, first_column);
     __syncwarp();
   }
 }
 
 /* One arrival a warp, at every CTA whose producer may write there. */
-template <class P> __device__ __forceinline__ void release(uint64_t *empty) {
+template <class P> __device__ __forceinline__ void release(sm90::Shared empty) {
   const uint32_t lane = threadIdx.x % 32;
   if constexpr (P::Cluster > 1) {
     if (lane < P::Cluster) sm90::barrier_arrive_at(empty, lane);
@@ -178,15 +187,18 @@ template <class P>
 __device__ __forceinline__ void consume(float (&d)[P::N / 2], const Ring &ring, Place<P> &place, int consumer,
                                         int n_steps) {
   const int row = consumer / P::Slices, slice = consumer % P::Slices;
+  const sm90::Shared first(place.first_stage);
+  const uint64_t block = block_descriptor(first + row * kBoxBytes),
+                 slices = slice_descriptor(first + (P::Rows * kBoxBytes + slice * P::SliceBytes));
   clear(d);
   for (int i = 0; i < n_steps; i++, place.advance()) {
-    const uint8_t *from = ring.stages + place.stage * P::StageBytes;
-    sm90::barrier_wait(ring.full + place.stage, place.round);
+    const uint32_t from = place.stage * (P::StageBytes >> 4);
+    sm90::barrier_wait(place.full(), place.round);
     if (P::Rows == 1 || (ring.rows[place.stage] >> row & 1)) {
-      multiply_block<P::N, P::Width>(d, from + row * kBoxBytes, from + P::Rows * kBoxBytes + slice * P::SliceBytes);
+      multiply_block<P::N>(d, block + from, slices + from);
       sm90::wgmma_wait<0>();
     }
-    release<P>(ring.empty + place.stage);
+    release<P>(place.empty());
   }
 }
 

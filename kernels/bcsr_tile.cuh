@@ -28,21 +28,22 @@ template <int Count> __device__ __forceinline__ void clear(float (&d)[Count]) {
   for (int i = 0; i < Count; i++) d[i] = 0.0f;
 }
 
-/* d += block · slice, asynchronously, as one committed group. block: one box [64 × 64]; slice: N / 64 boxes, box i
- * holding columns 64·i … of the 64 rows of B. A step of 16 in k is 32 bytes of a row of the block (K-major) and 16
- * rows of the slice (MN-major: leading offset from box to box, stride offset from 8 rows to 8 rows). Width: columns of
- * one instruction. */
-template <int N, int Width = N>
-__device__ __forceinline__ void multiply_block(float (&d)[N / 2], const uint8_t *block, const uint8_t *slice) {
-  uint64_t a = sm90::wgmma_descriptor(block, 16, 1024);
-  uint64_t b = sm90::wgmma_descriptor(slice, kBoxBytes, 1024);
+/* Descriptors of a block of A, one box [64 × 64], K-major, and of a slice of B: N / 64 boxes, box i holding columns
+ * 64·i … of 64 rows of B, MN-major (leading offset from box to box, stride offset from 8 rows to 8 rows). */
+__device__ __forceinline__ uint64_t block_descriptor(sm90::Shared block) {
+  return sm90::wgmma_descriptor(block, 16, 1024);
+}
+__device__ __forceinline__ uint64_t slice_descriptor(sm90::Shared slice) {
+  return sm90::wgmma_descriptor(slice, kBoxBytes, 1024);
+}
+
+/* d += block · slice, by their descriptors, asynchronously, as one committed group. A step of 16 in k is 32 bytes of a
+ * row of the block and 16 rows of the slice. */
+template <int N> __device__ __forceinline__ void multiply_block(float (&d)[N / 2], uint64_t block, uint64_t slice) {
   sm90::wgmma_fence();
 #pragma unroll
   for (int step = 0; step < kBlock / 16; step++)
-#pragma unroll
-    for (int part = 0; part < N / Width; part++)
-      sm90::wgmma<Width>(reinterpret_cast<float(&)[Width / 2]>(d[part * Width / 2]), a + step * (32 >> 4),
-                         b + step * (2048 >> 4) + part * (Width / kBoxColumnsB * kBoxBytes >> 4));
+    sm90::wgmma<N>(d, block + step * (32 >> 4), slice + step * (2048 >> 4));
   sm90::wgmma_commit();
 }
 

@@ -25,7 +25,8 @@ __device__ __forceinline__ void multiply_tile(const asparse_cuda_bcsr &a, const 
   clear(d);
   for (int64_t block = a.block_row_ptr[block_row]; block < a.block_row_ptr[block_row + 1]; block++) {
     load(shared, block, a.block_col_idx[block], first_column);
-    multiply_block<kHalf>(d, shared, shared + kBoxBytes + half * (kHalf / kBoxColumnsB * kBoxBytes));
+    multiply_block<kHalf>(d, block_descriptor(shared),
+                          slice_descriptor(shared + kBoxBytes + half * (kHalf / kBoxColumnsB * kBoxBytes)));
     sm90::wgmma_wait<0>();
     __syncthreads();
   }

@@ -7,7 +7,7 @@
  *   joining   what the longest window's warps and CTAs take to add their parts
  *
  * Constants fitted to timings of 353 matrices (5·10^3 to 1.2·10^7 entries) at n = 256 and 1024 on one H200, bf16, by
- * least squares of relative errors, which spread 0.11–0.14 for windows, 0.16 for csr, 0.22 for blocks (logarithmic).
+ * least squares of relative errors, which spread 0.11–0.14 for windows, 0.16 for csr, 0.15 for blocks (logarithmic).
  * The kernels picked take 3.6 % longer than the fastest (geometric mean). csr-resident has a model of its own
  * (sell_choose.c). */
 #include <math.h>
@@ -42,7 +42,7 @@ static const costs window_8 = {1.55e-6, 2.32e-10, 2.92e-13, 1.34e-13, 1.71e-7, 0
 static const costs window_16 = {1.69e-6, 2.64e-10, 3.18e-13, 1.58e-13, 1.23e-7, 0.91e-6, 0.57e-6};
 static const costs window_32 = {1.70e-6, 4.16e-10, 3.98e-13, 1.84e-13, 5.79e-8, 1.59e-6, 0.97e-6};
 static const costs window_64 = {1.70e-6, 7.18e-10, 4.56e-13, 2.16e-13, 3.85e-8, 2.25e-6, 1.84e-6};
-static const costs blocks_64 = {1.92e-6, 1.03e-13, 3.12e-13, 2.77e-13, 2.02e-7, 0, 0};
+static const costs blocks_64 = {3.03e-6, 1.08e-13, 2.67e-13, 0.39e-13, 7.9e-8, 0, 0};
 
 static const candidate all[] = {
     {"csr", ASPARSE_FORMAT_CSR, 1, false, false, &csr},

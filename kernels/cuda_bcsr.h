@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 enum { ASPARSE_CUDA_BLOCK = 64 };     /* rows and columns of a block */
-enum { ASPARSE_BCSR_GROUP_ROWS = 2 }; /* block rows of the groups to build; groups of 3 are seldom faster */
+enum { ASPARSE_BCSR_GROUP_ROWS = 2 }; /* block rows of the groups to build; tiles of 3 spill */
 
 /* As asparse_bcsr with block_size 64 and dtype bf16, arrays on the device; borrowed. */
 typedef struct asparse_cuda_bcsr {
@@ -75,7 +75,7 @@ typedef struct asparse_bcsr_pipeline_config {
 } asparse_bcsr_pipeline_config;
 
 /* The configurations that are compiled, i in 0 … ASPARSE_BCSR_PIPELINE_CONFIGS - 1. Pure. */
-enum { ASPARSE_BCSR_PIPELINE_CONFIGS = 13 };
+enum { ASPARSE_BCSR_PIPELINE_CONFIGS = 12 };
 asparse_bcsr_pipeline_config asparse_bcsr_pipeline_compiled(int i);
 
 /* A good configuration for n columns of C (see the definition). Pure. */

@@ -12,6 +12,14 @@ __device__ __forceinline__ uint32_t shared_address(const void *pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
+/* A place in shared memory: a pointer, or its address where a loop steps through it. */
+struct Shared {
+  uint32_t address;
+  __device__ __forceinline__ Shared(const void *pointer) : address(shared_address(pointer)) {}
+  __device__ __forceinline__ explicit Shared(uint32_t address) : address(address) {}
+  __device__ __forceinline__ Shared operator+(uint32_t bytes) const { return Shared(address + bytes); }
+};
+
 /* Up to 4 µs, the same for a converged warp, at every step of a pipeline when built with -DASPARSE_RANDOM_DELAYS: an
  * ordering that only holds by luck then shows as a wrong result. */
 __device__ __forceinline__ void random_delay() {
@@ -24,8 +32,8 @@ __device__ __forceinline__ void random_delay() {
 
 /* ---- mbarrier (Parallel Synchronization and Communication Instructions: mbarrier) ---------- */
 
-__device__ __forceinline__ void barrier_init(uint64_t *barrier, uint32_t arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+__device__ __forceinline__ void barrier_init(Shared barrier, uint32_t arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier.address), "r"(arrivals) : "memory");
 }
 
 /* Makes initialised barriers visible to the copy engine. */
@@ -33,33 +41,32 @@ __device__ __forceinline__ void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-__device__ __forceinline__ void barrier_arrive(uint64_t *barrier) {
+__device__ __forceinline__ void barrier_arrive(Shared barrier) {
   random_delay();
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier.address) : "memory");
 }
 
 /* Arrives and makes the phase wait for that many bytes from the copy engine. */
-__device__ __forceinline__ void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes) {
+__device__ __forceinline__ void barrier_arrive_expect(Shared barrier, uint32_t bytes) {
   random_delay();
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
-               : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier.address), "r"(bytes) : "memory");
 }
 
 /* Arrives at the same barrier of a CTA of the cluster. Orders this CTA's accesses only (release at cluster scope is a
  * fence of the whole GPU): enough to hand back memory that only the async proxy has read. */
-__device__ __forceinline__ void barrier_arrive_at(uint64_t *barrier, uint32_t cluster_rank) {
+__device__ __forceinline__ void barrier_arrive_at(Shared barrier, uint32_t cluster_rank) {
   random_delay();
   asm volatile("{\n"
                ".reg .b32 remote;\n"
                "mapa.shared::cluster.u32 remote, %0, %1;\n"
                "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
-               "}" ::"r"(shared_address(barrier)),
+               "}" ::"r"(barrier.address),
                "r"(cluster_rank)
                : "memory");
 }
 
 /* Returns once the phase of that parity is complete. A fresh barrier counts as having completed parity 1. */
-__device__ __forceinline__ void barrier_wait(uint64_t *barrier, uint32_t parity) {
+__device__ __forceinline__ void barrier_wait(Shared barrier, uint32_t parity) {
   uint32_t done;
   do {
     asm volatile("{\n"
@@ -68,7 +75,7 @@ __device__ __forceinline__ void barrier_wait(uint64_t *barrier, uint32_t parity)
                  "selp.u32 %0, 1, 0, p;\n"
                  "}"
                  : "=r"(done)
-                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "r"(barrier.address), "r"(parity)
                  : "memory");
   } while (!done);
   random_delay();
@@ -134,21 +141,21 @@ __device__ __forceinline__ void tma_prefetch(const CUtensorMap *map) {
 }
 
 /* The box of a 2-D map at (column, row) to shared memory; elements outside the tensor arrive as zeros and count. */
-__device__ __forceinline__ void tma_load(void *shared, const CUtensorMap *map, int column, int row, uint64_t *barrier) {
+__device__ __forceinline__ void tma_load(Shared shared, const CUtensorMap *map, int column, int row, Shared barrier) {
   random_delay();
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
-               "[%4];" ::"r"(shared_address(shared)),
-               "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier))
+               "[%4];" ::"r"(shared.address),
+               "l"(map), "r"(column), "r"(row), "r"(barrier.address)
                : "memory");
 }
 
 /* The same box to the same place in every CTA of the cluster whose bit is set; each CTA's own barrier counts it. */
-__device__ __forceinline__ void tma_load_multicast(void *shared, const CUtensorMap *map, int column, int row,
-                                                   uint64_t *barrier, uint16_t ctas) {
+__device__ __forceinline__ void tma_load_multicast(Shared shared, const CUtensorMap *map, int column, int row,
+                                                   Shared barrier, uint16_t ctas) {
   random_delay();
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-               "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(shared)),
-               "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier)), "h"(ctas)
+               "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared.address),
+               "l"(map), "r"(column), "r"(row), "r"(barrier.address), "h"(ctas)
                : "memory");
 }
 
@@ -229,11 +236,10 @@ enum class Swizzle : uint64_t { k128 = 1, k32 = 3 };
 
 /* Matrix descriptor for an operand in shared memory (Matrix Descriptor Format): address in bits 0–13, leading offset in
  * 16–29, stride offset in 32–45, each in units of 16 bytes. */
-__device__ __forceinline__ uint64_t wgmma_descriptor(const void *shared, uint32_t leading_bytes, uint32_t stride_bytes,
+__device__ __forceinline__ uint64_t wgmma_descriptor(Shared shared, uint32_t leading_bytes, uint32_t stride_bytes,
                                                      Swizzle swizzle = Swizzle::k128) {
-  return static_cast<uint64_t>((shared_address(shared) & 0x3ffff) >> 4) |
-         static_cast<uint64_t>(leading_bytes >> 4) << 16 | static_cast<uint64_t>(stride_bytes >> 4) << 32 |
-         static_cast<uint64_t>(swizzle) << 62;
+  return static_cast<uint64_t>((shared.address & 0x3ffff) >> 4) | static_cast<uint64_t>(leading_bytes >> 4) << 16 |
+         static_cast<uint64_t>(stride_bytes >> 4) << 32 | static_cast<uint64_t>(swizzle) << 62;
 }
 
 /* d += A·B, m64nNk16, bf16 in, fp32 accumulated; A K-major, B MN-major (its rows are k, as row-major B has them).

@@ -57,18 +57,15 @@ KERNELS = [
     Kernel(r"scalar_kernel", ["FFMA"], registers(256, 4), 16),  # around the path for Inf and NaN
     Kernel(r"wgmma_kernel", [*HGMMA, *WIDE_LOAD], registers(256, 2)),
     Kernel(r"tma_kernel", [*HGMMA, *TMA_LOAD], registers(256, 2)),
-    # bcsr::Pipeline<Rows, Consumers, N, Stages, Boxes, Cluster, Shares>. Stack of two of them: addresses of the stores
-    # that threads make where the copy engine cannot, and of the path for Inf and NaN.
+    # bcsr::Pipeline<Rows, Consumers, N, Stages, Boxes, Cluster, Shares>.
     Kernel(r"pipeline_kernel<.*<1, 1, 64, 4, 0, 1, 1>>", PIPELINE, registers(160, 3)),
-    Kernel(r"pipeline_kernel<.*<1, 1, 64, 4, 0, 1, [24]>>", [*PIPELINE, "LD.E.128"], registers(160, 3)),
+    Kernel(r"pipeline_kernel<.*<1, 1, 64, 4, 0, 1, [248]>>", [*PIPELINE, "LD.E.128"], registers(160, 3)),
     Kernel(r"pipeline_kernel<.*<1, 2, 64, 4, 0, 1, 1>>", PIPELINE, registers(288, 2)),
     Kernel(r"pipeline_kernel<.*<1, 2, 64, 4, 0, 1, 2>>", [*PIPELINE, "LD.E.128"], registers(288, 2)),
-    Kernel(r"pipeline_kernel<.*<1, 2, 128, 2, 0, 1, 1>>", PIPELINE, registers(288, 2), 96),
     Kernel(r"pipeline_kernel<.*<1, 2, 128, (5, 0|4, 4), 1, 1>>", PIPELINE, registers(288)),
     Kernel(r"pipeline_kernel<.*<1, 2, 128, 5, 0, 2, 1>>", [*PIPELINE, "UTMALDG.2D.MULTICAST"], registers(288)),
-    Kernel(r"pipeline_kernel<.*<1, 2, (192, 4|256, 3), 0, 1, 1>>", [*PIPELINE, *MOVES_REGISTERS], registers(384)),
-    Kernel(r"pipeline_kernel<.*<2, 2, 256, 4, 2, 1, 1>>", [*PIPELINE, *MOVES_REGISTERS], registers(384)),
-    Kernel(r"pipeline_kernel<.*<3, 3, 256, 3, 2, 1, 1>>", [*PIPELINE, *MOVES_REGISTERS], registers(512), 256),
+    Kernel(r"pipeline_kernel<.*<1, 2, 256, 3, 0, 1, 1>>", [*PIPELINE, *MOVES_REGISTERS], registers(384)),
+    Kernel(r"pipeline_kernel<.*<2, 2, (192, 4, 3|256, 4, 2), 1, 1>>", [*PIPELINE, *MOVES_REGISTERS], registers(384)),
 ]
 
 

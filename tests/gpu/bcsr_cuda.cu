@@ -157,9 +157,9 @@ static bool is_compiled(const asparse_bcsr_pipeline_config &c) {
   return false;
 }
 
-/* The choice is compiled, takes groups only where there are some, and pads little. */
+/* The choice is compiled, takes groups only where there are some, pads little, and shares tiles where they are few. */
 static int check_choice() {
-  int wrong = 0, grouped = 0;
+  int wrong = 0, grouped = 0, shared = 0;
   for (int32_t rows : {1, 56, 296, 5000})
     for (int64_t per_row : {0, 1, 6, 28, 150})
       for (int32_t group_rows : {0, 2, 3})
@@ -175,11 +175,12 @@ static int check_choice() {
                             8 * columns <= 9 * ((n + 127) / 128 * 128);
           n_checks++;
           grouped += c.tile_rows > 1;
+          shared += c.shares > 1;
           wrong += !good;
           if (!good) std::printf("FAIL choice for %d block rows, n %lld\n", rows, (long long)n);
         }
-  if (grouped == 0) std::printf("FAIL groups are never chosen\n");
-  return wrong + (grouped == 0);
+  if (grouped == 0 || shared == 0) std::printf("FAIL groups or shared tiles are never chosen\n");
+  return wrong + (grouped == 0) + (shared == 0);
 }
 
 /* B for the copy engine and C not. */

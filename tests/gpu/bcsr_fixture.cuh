@@ -30,14 +30,14 @@ struct DeviceGroups {
 
 struct DeviceBcsr {
   Buffer block_row_ptr, block_col_idx, entry_mask, blocks;
-  DeviceGroups pairs, triples;
+  DeviceGroups pairs;
   asparse_cuda_bcsr bcsr; /* without groups */
   explicit DeviceBcsr(const asparse_bcsr *a)
       : block_row_ptr(a->block_row_ptr, (a->n_block_rows + 1) * sizeof(int64_t)),
         block_col_idx(a->block_col_idx, a->block_row_ptr[a->n_block_rows] * sizeof(int32_t)),
         entry_mask(a->entry_mask, a->block_row_ptr[a->n_block_rows] * 64 * sizeof(uint64_t)),
         blocks(a->blocks, a->block_row_ptr[a->n_block_rows] * 64 * 64 * sizeof(uint16_t)), pairs(*HostGroups(a, 2).g),
-        triples(*HostGroups(a, 3).g), bcsr() {
+        bcsr() {
     bcsr.m = a->m;
     bcsr.k = a->k;
     bcsr.n_block_rows = a->n_block_rows;
@@ -50,7 +50,7 @@ struct DeviceBcsr {
   /* With groups of that many block rows. */
   asparse_cuda_bcsr with_groups(int rows) const {
     asparse_cuda_bcsr a = bcsr;
-    a.groups = rows == 3 ? triples.groups : rows == 2 ? pairs.groups : asparse_bcsr_groups{};
+    a.groups = rows == 2 ? pairs.groups : asparse_bcsr_groups{};
     return a;
   }
 };
