@@ -24,8 +24,8 @@ __device__ __forceinline__ void store_unit(const Destination<C> &d, int32_t n, i
 
 /* One warp's whole window. */
 template <int H, bool kAligned, typename C>
-__device__ __forceinline__ void finish_alone(const Problem &p, const asparse_wcsr_share &share, int32_t first_col,
-                                             int lane, const float (&acc)[H / 8][4][4]) {
+__device__ __forceinline__ void finish_alone(const Problem &p, const Share &share, int32_t first_col, int lane,
+                                             const float (&acc)[H / 8][4][4]) {
   const Destination<C> d = window_of<H, C>(p, share.window);
   if (__any_sync(0xffffffff, has_nan<H>(acc))) {
     multiply_stored<H>(p, share.first_tile, share.n_tiles, d, first_col, lane);
@@ -113,8 +113,8 @@ __device__ __forceinline__ bool is_last(const Problem &p, int32_t split, int32_t
 
 /* One window, or a part of it, by all warps. shares: theirs. */
 template <int H, bool kAligned, typename C>
-__device__ __forceinline__ void finish_shared(const Problem &p, const asparse_wcsr_share *shares, int32_t first_col,
-                                              int warp, int lane, const float (&acc)[H / 8][4][4]) {
+__device__ __forceinline__ void finish_shared(const Problem &p, const Share *shares, int32_t first_col, int warp,
+                                              int lane, const float (&acc)[H / 8][4][4]) {
   extern __shared__ float partial[];
 #pragma unroll
   for (int unit = 0; unit < kUnits<H>; unit++) {
@@ -147,12 +147,14 @@ template <int H, bool kAligned, typename C>
 __global__ void __launch_bounds__(32 * kWarps, kCtas<H, kAligned>) wcsr_gather(const __grid_constant__ Problem p) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int32_t first_col = blockIdx.y * kWarpColumns;
-  __shared__ asparse_wcsr_share shares[kWarps]; /* not in registers, which are short while tiles are multiplied */
-  const asparse_wcsr_share share = load_share(p, blockIdx.x * kWarps + warp);
+  __shared__ Share shares[kWarps]; /* not in registers, which are short while tiles are multiplied */
+  const int32_t index = blockIdx.x * kWarps + warp;
+  const Share share = load_share(p, index);
+  const int4 rows = load_first_columns(p, index, lane / 8);
   if (share.part == ASPARSE_WCSR_IDLE) return;
   if (lane == 0) shares[warp] = share;
   float acc[H / 8][4][4] = {};
-  multiply_tiles<H, kAligned>(p, share.first_tile, share.first_tile + share.n_tiles - 1, first_col, lane, acc);
+  multiply_tiles<H, kAligned>(p, share.first_tile, share.first_tile + share.n_tiles - 1, rows, first_col, lane, acc);
   __syncwarp();
   if (shares[warp].part == ASPARSE_WCSR_ALONE) finish_alone<H, kAligned, C>(p, shares[warp], first_col, lane, acc);
   else finish_shared<H, kAligned, C>(p, shares, first_col, warp, lane, acc);

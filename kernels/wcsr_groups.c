@@ -14,6 +14,7 @@ enum { LEAST_ALONE = 4, MOST_ALONE = 64, LEAST_TILES = 8, MOST_TILES = 32 };
 enum { SORTED_WINDOWS = 256 };
 
 enum { W = ASPARSE_WCSR_WARPS };
+_Static_assert((int)ASPARSE_WCSR_FIRST_COLUMNS == (int)ASPARSE_TILE_COLUMNS, "");
 
 static int64_t window_tiles(const asparse_wcsr *a, int32_t w) {
   return (a->window_row_ptr[w + 1] - a->window_row_ptr[w]) / ASPARSE_TILE_COLUMNS;
@@ -36,12 +37,21 @@ int64_t asparse_wcsr_groups_of(int64_t tiles, asparse_wcsr_limits limits) {
   return tiles <= most + most / 2 ? 1 : (tiles + most - 1) / most;
 }
 
+/* Tiles [first, first + n) of window w. */
+static asparse_wcsr_share share_of(const asparse_wcsr *a, int64_t first, int64_t n, int32_t w, int32_t part) {
+  asparse_wcsr_share share = {.first_tile = (int32_t)first, .n_tiles = (int32_t)n, .window = w, .part = part};
+  for (int i = 0; i < ASPARSE_TILE_COLUMNS; i++)
+    share.columns[i] = n > 0 ? a->window_col_idx[first * ASPARSE_TILE_COLUMNS + i] : -1;
+  return share;
+}
+
 /* Tiles [first, first + n) of window w over the warps of one group. */
-static void add_shared(asparse_wcsr_groups *out, int64_t first, int64_t n, int32_t w, int32_t part) {
+static void add_shared(asparse_wcsr_groups *out, const asparse_wcsr *a, int64_t first, int64_t n, int32_t w,
+                       int32_t part) {
   asparse_wcsr_share *shares = out->shares + (int64_t)out->n_groups++ * W;
   for (int i = 0; i < W; i++) {
     const int64_t begin = n * i / W, end = n * (i + 1) / W;
-    shares[i] = (asparse_wcsr_share){(int32_t)(first + begin), (int32_t)(end - begin), w, part};
+    shares[i] = share_of(a, first + begin, end - begin, w, part);
   }
   out->n_shared++;
 }
@@ -50,14 +60,14 @@ static void add_long(asparse_wcsr_groups *out, const asparse_wcsr *a, int32_t w,
   const int64_t tiles = window_tiles(a, w), first = a->window_row_ptr[w] / ASPARSE_TILE_COLUMNS;
   const int64_t parts = asparse_wcsr_groups_of(tiles, limits);
   if (parts == 1) {
-    add_shared(out, first, tiles, w, ASPARSE_WCSR_SHARED);
+    add_shared(out, a, first, tiles, w, ASPARSE_WCSR_SHARED);
     return;
   }
   out->splits[out->n_splits] = (asparse_wcsr_split){w, out->n_slots, (int32_t)parts};
   for (int64_t i = 0; i < parts; i++) {
     const int64_t begin = tiles * i / parts, end = tiles * (i + 1) / parts;
     out->slot_split[out->n_slots] = out->n_splits;
-    add_shared(out, first + begin, end - begin, w, out->n_slots++);
+    add_shared(out, a, first + begin, end - begin, w, out->n_slots++);
   }
   out->n_splits++;
 }
@@ -76,8 +86,9 @@ static void add_alone(asparse_wcsr_groups *out, const asparse_wcsr *a, int32_t w
     for (int i = 0; i < W; i++) shares[i] = (asparse_wcsr_share){.part = ASPARSE_WCSR_IDLE};
     *used = 0;
   }
-  const int32_t first = (int32_t)(a->window_row_ptr[w] / ASPARSE_TILE_COLUMNS), n = (int32_t)window_tiles(a, w);
-  out->shares[((int64_t)out->n_groups - 1) * W + (*used)++] = (asparse_wcsr_share){first, n, w, ASPARSE_WCSR_ALONE};
+  const int64_t first = a->window_row_ptr[w] / ASPARSE_TILE_COLUMNS;
+  out->shares[((int64_t)out->n_groups - 1) * W + (*used)++] =
+      share_of(a, first, window_tiles(a, w), w, ASPARSE_WCSR_ALONE);
 }
 
 /* Windows of 1 … most tiles, a warp each, longest first among neighbours. */

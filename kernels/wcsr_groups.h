@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-enum { ASPARSE_WCSR_WARPS = 4 }; /* of a CTA: the shares of a group */
+enum { ASPARSE_WCSR_WARPS = 4 };          /* of a CTA: the shares of a group */
+enum { ASPARSE_WCSR_FIRST_COLUMNS = 16 }; /* of a share: those of a tile */
 
 /* Values of asparse_wcsr_share.part below 0. */
 enum {
@@ -22,6 +23,7 @@ typedef struct asparse_wcsr_share {
   int32_t first_tile, n_tiles; /* tiles counted over the whole matrix; n_tiles may be 0 */
   int32_t window;
   int32_t part; /* see above; ≥ 0: the group's shares are this part (workspace slot) of a window of several groups */
+  int32_t columns[ASPARSE_WCSR_FIRST_COLUMNS]; /* of the first tile, else -1: a read less until rows of B are known */
 } asparse_wcsr_share;
 
 typedef struct asparse_wcsr_groups {

@@ -72,9 +72,20 @@ template <int H, typename C> __device__ __forceinline__ Destination<C> window_of
   return {c + (int64_t)row * p.ldc, nullptr, p.ldc, rows, p.accumulate, true};
 }
 
-__device__ __forceinline__ asparse_wcsr_share load_share(const Problem &p, int32_t index) {
-  const int4 packed = __ldg(reinterpret_cast<const int4 *>(p.groups.shares) + index);
+/* What a share begins with. */
+struct Share {
+  int32_t first_tile, n_tiles, window, part;
+};
+static_assert(sizeof(asparse_wcsr_share) == sizeof(Share) + kTileColumns * sizeof(int32_t), "read 16 bytes at a time");
+
+__device__ __forceinline__ Share load_share(const Problem &p, int32_t index) {
+  const int4 packed = __ldg(reinterpret_cast<const int4 *>(p.groups.shares + index));
   return {packed.x, packed.y, packed.z, packed.w};
+}
+
+/* Four columns of its first tile. */
+__device__ __forceinline__ int4 load_first_columns(const Problem &p, int32_t index, int octet) {
+  return __ldg(reinterpret_cast<const int4 *>(p.groups.shares[index].columns) + octet);
 }
 
 __device__ __forceinline__ int4 load_columns(const Problem &p, int32_t tile, int octet) {
@@ -126,15 +137,16 @@ template <int H> __device__ __forceinline__ void multiply_tile(const Tile<H> &x,
   }
 }
 
-/* acc += tiles tile … last of the 64 columns from first_col on; the next tile's loads fly while this one multiplies. */
+/* acc += tiles tile … last of the 64 columns from first_col on; the next tile's loads fly while this one multiplies.
+ * rows: the columns of the first tile that the lane loads. */
 template <int H, bool kAligned>
-__device__ __forceinline__ void multiply_tiles(const Problem &p, int32_t tile, int32_t last, int32_t first_col,
-                                               int lane, float (&acc)[H / 8][4][4]) {
+__device__ __forceinline__ void multiply_tiles(const Problem &p, int32_t tile, int32_t last, int4 rows,
+                                               int32_t first_col, int lane, float (&acc)[H / 8][4][4]) {
   if (tile > last) return;
   const int octet = lane / 8;
   const int32_t col = first_col + lane % 8 * kLaneColumns;
   Tile<H> now, next;
-  int4 rows = load_columns(p, tile, octet), next_rows = load_columns(p, min(tile + 1, last), octet);
+  int4 next_rows = load_columns(p, min(tile + 1, last), octet);
   load_tile<H, kAligned>(p, tile, rows, col, lane, now);
 #pragma unroll 2
   for (; tile < last; tile++) {

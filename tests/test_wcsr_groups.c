@@ -11,17 +11,29 @@
 
 enum { W = ASPARSE_WCSR_WARPS };
 
-/* Windows of 0, 1, 2, … tiles in a mixed order; no values are needed. */
+/* Windows of 0, 1, 2, … tiles in a mixed order, whose columns are their places; no values are needed. */
 static asparse_wcsr windows(int32_t n, int64_t largest) {
   asparse_wcsr a = {.m = 8 * n, .k = 100000, .window_height = 8, .n_windows = n};
   a.window_row_ptr = calloc((size_t)n + 1, sizeof *a.window_row_ptr);
   for (int32_t w = 0; w < n; w++)
     a.window_row_ptr[w + 1] = a.window_row_ptr[w] + w * INT64_C(7919) % (largest + 1) * ASPARSE_TILE_COLUMNS;
+  a.window_col_idx = malloc((size_t)(a.window_row_ptr[n] + 1) * sizeof *a.window_col_idx);
+  for (int64_t i = 0; i < a.window_row_ptr[n]; i++) a.window_col_idx[i] = (int32_t)i;
   return a;
 }
 
 static int64_t tiles_of(const asparse_wcsr *a, int32_t w) {
   return (a->window_row_ptr[w + 1] - a->window_row_ptr[w]) / ASPARSE_TILE_COLUMNS;
+}
+
+static void free_windows(asparse_wcsr *a) {
+  free(a->window_row_ptr);
+  free(a->window_col_idx);
+}
+
+static void check_first_columns(const asparse_wcsr_share *s) {
+  for (int32_t i = 0; i < ASPARSE_TILE_COLUMNS; i++)
+    assert_int_equal(s->columns[i], s->n_tiles > 0 ? s->first_tile * ASPARSE_TILE_COLUMNS + i : -1);
 }
 
 /* A window's shares follow each other without gaps, and its parts are slots in order. */
@@ -33,6 +45,7 @@ static void check_group(const asparse_wcsr *a, const asparse_wcsr_groups *g, asp
     const int64_t tiles = tiles_of(a, s->window);
     assert_int_equal(s->first_tile, next[s->window]);
     next[s->window] += s->n_tiles;
+    check_first_columns(s);
     if (s->part == ASPARSE_WCSR_ALONE) {
       assert_true(s->n_tiles == tiles && tiles <= limits.alone);
       continue;
@@ -78,7 +91,7 @@ static void every_tile_once(void **state) {
       check(&a, (asparse_wcsr_limits){6, 16});
       check(&a, asparse_wcsr_limits_for(a.window_row_ptr[a.n_windows] / ASPARSE_TILE_COLUMNS, 8, 256));
       check(&a, (asparse_wcsr_limits){1 << 20, 16});
-      free(a.window_row_ptr);
+      free_windows(&a);
     }
   }
 }
@@ -107,7 +120,7 @@ static void allocation_failures(void **state) {
     asparse_wcsr_groups_destroy(&g);
     assert_int_equal(asparse_memory_live_blocks(), 0);
   }
-  free(a.window_row_ptr);
+  free_windows(&a);
 }
 
 int main(void) {
