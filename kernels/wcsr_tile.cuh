@@ -35,6 +35,7 @@ struct Problem {
   const uint16_t *values;     /* [tiles · h · 16] */
   const int32_t *row_map;     /* [m] row of C for each row of the windows; NULL: the same */
   asparse_wcsr_groups groups; /* counts, and arrays on the device */
+  int32_t log2_together;      /* of the slices of columns that neighbouring CTAs take of a group: 1 or 2 */
   const uint16_t *b;          /* [k × n] */
   int32_t ldb;
   bool b_vector; /* 16-byte loads of whole column groups are possible */
