@@ -162,6 +162,7 @@ def usage(checks, folder):
         (["--unit", "8", good], "--unit"), (["--repeat", "0", good], "--repeat"),
         (["--verify=maybe", good], "maybe"), (["--cols", "99999999999999999999", good], "--cols"),
         (["--b", "x.h5", "--cols", "3", good], "--cols"),
+        (["--result", "bf16", "--precision", "fp32", good], "--precision bf16"),
     ):
         started = time.time()
         result = run("asparse_solve", *arguments)

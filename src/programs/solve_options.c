@@ -287,6 +287,8 @@ asparse_status solve_options_parse(int argc, char **argv, solve_options *o) {
   PASS(check_unit(&o->plan));
   if (o->plan.exchange == ASPARSE_EXCHANGE_GRID && o->plan.grid_rows == 0)
     return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--exchange grid goes with --grid PMxPN");
+  if (o->plan.bf16_result && !o->plan.own_precision && o->plan.precision != ASPARSE_BF16)
+    return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--result bf16 needs --precision bf16");
   o->plan.keep_csr = o->verify;
   if (o->b && o->cols > 0) return ASPARSE_FAIL(ASPARSE_ERR_USAGE, "--cols is for the random B; --b brings its own");
   return ASPARSE_OK;
