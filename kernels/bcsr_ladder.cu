@@ -40,9 +40,9 @@ bool choose_for_few(const asparse_cuda_bcsr *a, int64_t n, asparse_bcsr_pipeline
 } // namespace
 
 /* Measured on one H200 over 18944 × 3584 and 3584 × 18944 with 50 to 99 % of the blocks empty, n = 256, 1024 and 4096,
- * and over 195 matrices of a collection, for which it picks a configuration 1.6 % slower than the fastest (geometric
- * mean). Short block rows: the ends of tiles dominate, which a persistent kernel hides where every CTA has several.
- * Long ones: wide tiles read A less often. */
+ * and over 195 matrices of a collection at n = 256 and 1024. Where blocks come near the fastest kernel it picks a
+ * configuration 1.5 % slower than the best of them (geometric mean). Short block rows: the ends of tiles dominate,
+ * which a persistent kernel hides where every CTA has several. Long ones: wide tiles read A less often. */
 asparse_bcsr_pipeline_config asparse_bcsr_pipeline_choose(const asparse_cuda_bcsr *a, int64_t n) {
   const int64_t rows = a->n_block_rows;
   asparse_bcsr_pipeline_config few;

@@ -56,7 +56,7 @@ struct Ring {
 };
 
 /* Where a warp stands in the ring: a stage and its barriers by their addresses, which each step only adds to. Through
- * a shuffle, without which the compiler computes them anew each time, a fifth of a narrow tile's step. */
+ * a shuffle, without which the compiler computes them anew each time, an eighth of a narrow tile's step. */
 template <class P> struct Place {
   uint32_t first_stage, first_full;
   int stage = 0, round = 0;
