@@ -2,6 +2,7 @@
 #include "kernels/bcsr_launch.h"
 #include "kernels/bcsr_ring.cuh"
 #include "kernels/bcsr_store.cuh"
+#include "kernels/launch.cuh"
 
 namespace {
 
@@ -74,6 +75,7 @@ __device__ __forceinline__ void produce_tiles(const Ring &ring, const Problem &p
   ahead.advance(p.tiles);
   Range next_range = ahead.steps(p.a);
   int4 steps = load_step<P>(p.a, range.begin + lane, range.end);
+  sm90::wait_for_previous();
   for (; !tile.done(); tile.advance(p.tiles)) {
     const int4 next_steps = load_step<P>(p.a, next_range.begin + lane, next_range.end);
     ahead.advance(p.tiles);
@@ -86,6 +88,7 @@ __device__ __forceinline__ void produce_tiles(const Ring &ring, const Problem &p
 template <class P>
 __device__ __forceinline__ void consume_tiles(const Ring &ring, const Problem &p, TileWalk<P> tile, Range range,
                                               int consumer) {
+  sm90::wait_for_previous();
   const uint64_t policy = sm90::l2_policy(p.c_streams);
   Place<P> place(ring);
   auto box_at = [&](int box) {
@@ -101,6 +104,7 @@ __device__ __forceinline__ void consume_tiles(const Ring &ring, const Problem &p
     range = tile.steps(p.a);
     float d[P::N / 2];
     consume<P>(d, ring, place, consumer, n_steps);
+    if (tile.done()) sm90::let_next_begin();
     if constexpr (P::Shares > 1) {
       if (!add_shares<P>(d, box_at)) continue;
     }
@@ -187,15 +191,15 @@ cudaError_t launch(const asparse_cuda_bcsr *a, const asparse_cuda_dense_pair *bc
   if (error != cudaSuccess) return error;
   error = cudaFuncSetAttribute(pipeline_kernel<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, P::SharedBytes);
   if (error != cudaSuccess) return error;
-  cudaLaunchAttribute cluster = {};
+  cudaLaunchAttribute attributes[2] = {may_begin_early()}, &cluster = attributes[1];
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim.x = P::Cluster * P::Shares;
   cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
   config.blockDim = dim3(P::Threads);
   config.dynamicSmemBytes = P::SharedBytes;
   config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = P::Cluster * P::Shares > 1 ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = P::Cluster * P::Shares > 1 ? 2 : 1;
   if (P::Persistent) {
     const int64_t n_tiles = int64_t{p.tiles.n_groups} * p.tiles.column_tiles;
     int clusters;

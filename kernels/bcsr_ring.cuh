@@ -101,18 +101,18 @@ template <class P> __device__ __forceinline__ Range share_of(Range steps) {
   return {steps.begin + n * share / P::Shares, steps.begin + n * (share + 1) / P::Shares};
 }
 
+/* Here and of steps, ordinary loads: see sm90::wait_for_previous. */
 template <class P> __device__ __forceinline__ Range steps_of(const asparse_cuda_bcsr &a, int group) {
   if constexpr (P::Rows == 1)
-    return share_of<P>(
-        {static_cast<int>(__ldg(a.block_row_ptr + group)), static_cast<int>(__ldg(a.block_row_ptr + group + 1))});
-  else return {__ldg(a.groups.step_ptr + group), __ldg(a.groups.step_ptr + group + 1)};
+    return share_of<P>({static_cast<int>(a.block_row_ptr[group]), static_cast<int>(a.block_row_ptr[group + 1])});
+  else return {a.groups.step_ptr[group], a.groups.step_ptr[group + 1]};
 }
 
 /* A step as int4, asparse_bcsr_step; with one block row steps are blocks. */
 template <class P> __device__ __forceinline__ int4 load_step(const asparse_cuda_bcsr &a, int step, int end) {
   if (step >= end) return make_int4(0, -1, -1, -1);
-  if constexpr (P::Rows == 1) return make_int4(__ldg(a.block_col_idx + step), step, -1, -1);
-  else return __ldg(reinterpret_cast<const int4 *>(a.groups.steps) + step);
+  if constexpr (P::Rows == 1) return make_int4(a.block_col_idx[step], step, -1, -1);
+  else return reinterpret_cast<const int4 *>(a.groups.steps)[step];
 }
 
 /* Loads one block of A, or this CTA's share of it for the whole cluster. */

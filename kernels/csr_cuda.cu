@@ -3,7 +3,9 @@
  * atomics. The first CTAs of the grid take some columns of one long row each, shared by groups of 8 lanes; the others
  * take a row a group. */
 #include "kernels/cuda_csr.h"
+#include "kernels/launch.cuh"
 #include "kernels/result.cuh"
+#include "kernels/sm90.cuh"
 
 #include <algorithm>
 #include <type_traits>
@@ -35,13 +37,14 @@ template <typename T, typename C> struct Problem {
 
 template <typename T, int V> struct alignas(sizeof(T) * V) Vector { T x[V]; };
 
+/* Of B, by an ordinary load: see sm90::wait_for_previous. */
 template <typename T, int V> __device__ __forceinline__ Vector<T, V> load(const T *at) {
   Vector<T, V> v;
   if constexpr (sizeof v == 16) {
-    *reinterpret_cast<uint4 *>(&v) = __ldg(reinterpret_cast<const uint4 *>(at));
+    *reinterpret_cast<uint4 *>(&v) = *reinterpret_cast<const uint4 *>(at);
   } else {
     static_assert(V == 1);
-    v.x[0] = __ldg(at);
+    v.x[0] = *at;
   }
   return v;
 }
@@ -115,12 +118,14 @@ __device__ __forceinline__ void multiply_long_row(const Problem<T, C> &p, int32_
   static_assert(kColumns <= 32 * kWarps);
   __shared__ Vector<Sum, V> partial[kGroups][kLongLanes];
   const int lane = threadIdx.x % kLongLanes, group = threadIdx.x / kLongLanes;
-  const int64_t begin = __ldg(p.row_ptr + row), length = __ldg(p.row_ptr + row + 1) - begin;
+  const int64_t begin = p.row_ptr[row], length = p.row_ptr[row + 1] - begin;
+  sm90::wait_for_previous();
   Vector<Sum, V> sum = {};
   if (first_col + lane * V < p.n) {
     add_entries<V>(p, begin + length * group / kGroups, begin + length * (group + 1) / kGroups, first_col + lane * V,
                    sum.x);
   }
+  sm90::let_next_begin();
   partial[group][lane] = sum;
   __syncthreads();
   const int64_t col = first_col + threadIdx.x;
@@ -146,11 +151,13 @@ __global__ void __launch_bounds__(32 * kWarps) csr_multiply(const Problem<T, C> 
   const int64_t col = first_col + threadIdx.x % kLanes * V; /* whole vectors: V divides n */
   if (index >= p.n_rows || col >= p.n) return;
   const int64_t row = p.rows ? __ldg(p.rows + index) : index;
-  const int64_t begin = __ldg(p.row_ptr + row), end = __ldg(p.row_ptr + row + 1);
+  const int64_t begin = p.row_ptr[row], end = p.row_ptr[row + 1];
+  sm90::wait_for_previous();
   if (p.n_long_rows > 0 && end - begin > p.long_row) return;
   if (p.accumulate && begin == end) return;
   typename Problem<T, C>::Sum sum[V] = {};
   add_entries<V>(p, begin, end, col, sum);
+  sm90::let_next_begin();
   store<V>(p, static_cast<int32_t>(row), col, sum);
 }
 
@@ -159,8 +166,7 @@ template <int V, int kLanes, typename T, typename C> cudaError_t launch(const Pr
   const int64_t blocks = static_cast<int64_t>(p.n_long_rows) * (kLanes / kLongLanes) + (p.n_rows - 1) / kGroups + 1;
   if (blocks > INT32_MAX) return cudaErrorInvalidValue;
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>((p.n - 1) / kColumns + 1));
-  csr_multiply<T, C, V, kLanes><<<grid, 32 * kWarps, 0, stream>>>(p);
-  return cudaGetLastError();
+  return launch_overlapped(csr_multiply<T, C, V, kLanes>, grid, 32 * kWarps, 0, stream, p);
 }
 
 bool aligned_to_16(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }

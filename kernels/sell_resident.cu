@@ -6,6 +6,7 @@
  * What limits it: the four entries that a multiprocessor's schedulers work on at a time take 16 cycles of shared
  * memory and some 21 instructions of each scheduler. */
 #include "kernels/cuda_sell.h"
+#include "kernels/launch.cuh"
 #include "kernels/result.cuh"
 #include "kernels/sm90.cuh"
 
@@ -41,7 +42,8 @@ __device__ __forceinline__ void copy_piece(uint4 *to, const uint16_t *from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(sm90::shared_address(to)), "l"(from) : "memory");
 }
 
-/* Columns first_col … of all rows of B; zeros beyond column n and behind row k. */
+/* Columns first_col … of all rows of B; zeros beyond column n and behind row k. By ordinary loads: see
+ * sm90::wait_for_previous. */
 template <bool kAligned> __device__ __forceinline__ void fill(const Problem &p, int32_t first_col) {
   const int32_t pieces = p.k << p.log2_pieces, in_row = (1 << p.log2_pieces) - 1;
   for (int32_t i = threadIdx.x; i < pieces + kZeroPieces; i += blockDim.x) {
@@ -54,7 +56,7 @@ template <bool kAligned> __device__ __forceinline__ void fill(const Problem &p, 
     } else {
       uint32_t x[kLaneColumns];
 #pragma unroll
-      for (int j = 0; j < kLaneColumns; j++) x[j] = col + j < p.n ? __ldg(from + j) : 0;
+      for (int j = 0; j < kLaneColumns; j++) x[j] = col + j < p.n ? from[j] : 0;
       resident[i] = make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16, x[6] | x[7] << 16);
     }
   }
@@ -160,8 +162,9 @@ __global__ void __launch_bounds__(32 * kMostWarps) sell_resident(const __grid_co
   const int32_t first_col = blockIdx.x * (kLaneColumns << p.log2_pieces), col = first_col + piece * kLaneColumns;
   int32_t round = 0, slice = dealt_slice(0, warp);
   Stream stream = {};
-  fill<kAligned>(p, first_col);
   if (slice < p.n_slices) stream = open_slice(p, slice, segment, height);
+  sm90::wait_for_previous();
+  fill<kAligned>(p, first_col);
   wait_for_fill();
   while (slice < p.n_slices) {
     float sum[8] = {};
@@ -171,6 +174,7 @@ __global__ void __launch_bounds__(32 * kMostWarps) sell_resident(const __grid_co
     const int32_t row = stream.row;
     slice = dealt_slice(++round, warp);
     if (slice < p.n_slices) stream = open_slice(p, slice, segment, height);
+    else sm90::let_next_begin();
     if (first_part && row >= 0 && !nothing) store<C, kAligned>(p, row, col, sum);
   }
 }
@@ -181,8 +185,7 @@ cudaError_t launch(const Problem &p, dim3 grid, int32_t warps, cudaStream_t stre
   const cudaError_t error =
       cudaFuncSetAttribute(sell_resident<C, kAligned>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   if (error != cudaSuccess) return error;
-  sell_resident<C, kAligned><<<grid, 32 * warps, bytes, stream>>>(p);
-  return cudaGetLastError();
+  return launch_overlapped(sell_resident<C, kAligned>, grid, 32 * warps, bytes, stream, p);
 }
 
 bool aligned_to_16(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }

@@ -104,6 +104,15 @@ template <int Pending> __device__ __forceinline__ void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
+/* ---- griddepcontrol (Parallel Synchronization and Communication Instructions) -------------- */
+
+/* The next kernel of the stream may begin once every CTA has said so or ended. Once is enough, by any thread. */
+__device__ __forceinline__ void let_next_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+/* Returns when the kernels before this one have ended, and their writes are visible. Loads through the read-only path
+ * (__ldg) may move across: what those kernels write needs ordinary ones, and so does what shall be read before. */
+__device__ __forceinline__ void wait_for_previous() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 /* ---- clusters (Parallel Synchronization and Communication Instructions: barrier.cluster) --- */
 
 __device__ __forceinline__ uint32_t cluster_rank() {

@@ -2,6 +2,8 @@
  * neighbouring windows, a warp each; or one window, each warp a run of its tiles, the partial sums added through shared
  * memory in the order of the tiles. The longest windows take several such CTAs: each puts its part into the workspace,
  * and the last to arrive adds all parts in order, so that the result does not depend on timing. */
+#include "kernels/launch.cuh"
+#include "kernels/sm90.cuh"
 #include "kernels/wcsr_tile.cuh"
 
 namespace {
@@ -155,11 +157,13 @@ __global__ void __launch_bounds__(32 * kWarps, kCtas<H, kAligned>) wcsr_gather(c
   const int32_t index = (blockIdx.x >> p.log2_together) * kWarps + warp;
   const Share share = load_share(p, index);
   const int4 rows = load_first_columns(p, index, lane / 8);
+  sm90::wait_for_previous();
   if (share.part == ASPARSE_WCSR_IDLE) return;
   if (lane == 0) shares[warp] = share, first_cols[warp] = slice * kWarpColumns;
   float acc[H / 8][4][4] = {};
   multiply_tiles<H, kAligned>(p, share.first_tile, share.first_tile + share.n_tiles - 1, rows, slice * kWarpColumns,
                               lane, acc);
+  sm90::let_next_begin();
   __syncwarp();
   const int32_t first_col = first_cols[warp];
   if (shares[warp].part == ASPARSE_WCSR_ALONE) finish_alone<H, kAligned, C>(p, shares[warp], first_col, lane, acc);
@@ -174,8 +178,7 @@ template <int H, bool kAligned, typename C> cudaError_t launch(const Problem &p,
   const int32_t n_groups = p.accumulate ? p.groups.n_used : p.groups.n_groups;
   if (n_groups == 0) return cudaSuccess;
   const int32_t together = 1 << p.log2_together, rounds = (slices_of(p.n) - 1) / together + 1;
-  kernel<<<dim3(n_groups * together, rounds), 32 * kWarps, bytes, stream>>>(p);
-  return cudaGetLastError();
+  return launch_overlapped(kernel, dim3(n_groups * together, rounds), 32 * kWarps, bytes, stream, p);
 }
 
 template <int H> cudaError_t launch(const Problem &p, bool aligned, bool bf16, cudaStream_t stream) {
@@ -185,13 +188,16 @@ template <int H> cudaError_t launch(const Problem &p, bool aligned, bool bf16, c
 
 bool aligned_to_16(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
 
-/* Slices one after the other read the same columns of B. Where A and a slice of B and C do not stay in L2 together, A
- * would come from memory for each; two slices at a time halve that and gain 2 to 10 % there (H200, 60 MB; they lose as
- * much where all of it fits). */
+/* Slices one after the other keep the slice of B in L2. Four at a time read A less often, which pays where A, B's slice
+ * and C's (whose lines leave first, so that half of them count) do not stay in L2 together; and the parts of the
+ * longest windows start with the first slices, not with the last of few. On an H200 with 60 MB this gains 7 % where it
+ * is done (34 matrices, n = 256 and 1024) and would lose 5 % elsewhere (geometric means). */
 int32_t log2_together(const asparse_cuda_wcsr *a, int64_t n, int64_t c_element) {
-  const int64_t kept = 48 << 20, tile_bytes = kTileColumns * (a->window_height * 2 + 4);
-  const int64_t bytes = a->n_tiles * tile_bytes + kWarpColumns * (a->k * INT64_C(2) + a->m * c_element);
-  return n > kWarpColumns && bytes > kept && a->groups.n_groups <= INT32_MAX / 2 ? 1 : 0;
+  const int64_t kept = 34 << 20, tile_bytes = kTileColumns * (a->window_height * 2 + 4);
+  const int64_t bytes = a->n_tiles * tile_bytes + kWarpColumns * (a->k * INT64_C(2) + a->m * c_element / 2);
+  const bool pays = bytes > kept || (a->groups.n_splits > 0 && n <= 4 * kWarpColumns);
+  if (!pays || a->groups.n_groups > INT32_MAX / 4) return 0;
+  return n > 2 * kWarpColumns ? 2 : n > kWarpColumns ? 1 : 0;
 }
 
 int32_t workspace_ld(int64_t n) { return static_cast<int32_t>((n + 7) / 8 * 8); }

@@ -35,7 +35,7 @@ struct Problem {
   const uint16_t *values;     /* [tiles · h · 16] */
   const int32_t *row_map;     /* [m] row of C for each row of the windows; NULL: the same */
   asparse_wcsr_groups groups; /* counts, and arrays on the device */
-  int32_t log2_together;      /* of the slices of columns that neighbouring CTAs take of a group: 1 or 2 */
+  int32_t log2_together;      /* of the slices of columns that neighbouring CTAs take of a group: 1, 2 or 4 */
   const uint16_t *b;          /* [k × n] */
   int32_t ldb;
   bool b_vector; /* 16-byte loads of whole column groups are possible */
@@ -79,14 +79,15 @@ struct Share {
 };
 static_assert(sizeof(asparse_wcsr_share) == sizeof(Share) + kTileColumns * sizeof(int32_t), "read 16 bytes at a time");
 
+/* Here and of B, ordinary loads: see sm90::wait_for_previous. */
 __device__ __forceinline__ Share load_share(const Problem &p, int32_t index) {
-  const int4 packed = __ldg(reinterpret_cast<const int4 *>(p.groups.shares + index));
+  const int4 packed = *reinterpret_cast<const int4 *>(p.groups.shares + index);
   return {packed.x, packed.y, packed.z, packed.w};
 }
 
 /* Four columns of its first tile. */
 __device__ __forceinline__ int4 load_first_columns(const Problem &p, int32_t index, int octet) {
-  return __ldg(reinterpret_cast<const int4 *>(p.groups.shares[index].columns) + octet);
+  return reinterpret_cast<const int4 *>(p.groups.shares[index].columns)[octet];
 }
 
 __device__ __forceinline__ int4 load_columns(const Problem &p, int32_t tile, int octet) {
@@ -99,11 +100,11 @@ template <bool kAligned> __device__ __forceinline__ uint4 load_b(const Problem &
   if (row < 0 || col >= p.n) return x;
   const uint16_t *at = p.b + (int64_t)row * p.ldb + col;
   if (kAligned || (p.b_vector && col + kLaneColumns <= p.n)) {
-    x = __ldg(reinterpret_cast<const uint4 *>(at));
+    x = *reinterpret_cast<const uint4 *>(at);
   } else {
     uint32_t e[kLaneColumns];
 #pragma unroll
-    for (int i = 0; i < kLaneColumns; i++) e[i] = col + i < p.n ? __ldg(at + i) : 0;
+    for (int i = 0; i < kLaneColumns; i++) e[i] = col + i < p.n ? at[i] : 0;
     x = make_uint4(e[0] | e[1] << 16, e[2] | e[3] << 16, e[4] | e[5] << 16, e[6] | e[7] << 16);
   }
   return x;

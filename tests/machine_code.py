@@ -32,26 +32,28 @@ TMA_STORE = ["UTMASTG.2D"]
 MOVES_REGISTERS = ["USETMAXREG.DEALLOC", "USETMAXREG.TRY_ALLOC"]  # setmaxnreg
 WIDE_LOAD = ["LDG.E.128"]
 WIDE_STORE = ["STG.E.128"]
-PIPELINE = [*HGMMA, *TMA_LOAD, *TMA_STORE]
+OVERLAP = ["ACQBULK", "PREEXIT"]  # griddepcontrol
+PIPELINE = [*HGMMA, *TMA_LOAD, *TMA_STORE, *OVERLAP]
+GATHER = [*HMMA, *WIDE_LOAD, *OVERLAP]
 
 # Stack of wcsr_gather: the task, handed by reference to the path for Inf and NaN.
 KERNELS = [
-    Kernel(r"wcsr_gather<64, true, \w+>", [*HMMA, *WIDE_LOAD, "STG.E.EF.128"], registers(128, 2)),
-    Kernel(r"wcsr_gather<64, false, \w+>", [*HMMA, *WIDE_LOAD], registers(128, 2)),
-    Kernel(r"wcsr_gather<32, true, \w+>", [*HMMA, *WIDE_LOAD, "STG.E.EF.128"], registers(128, 3)),
-    Kernel(r"wcsr_gather<32, false, \w+>", [*HMMA, *WIDE_LOAD], registers(128, 3)),
-    Kernel(r"wcsr_gather<16, true, \w+>", [*HMMA, *WIDE_LOAD, "STG.E.EF.128"], registers(128, 5)),
-    Kernel(r"wcsr_gather<16, false, \w+>", [*HMMA, *WIDE_LOAD], registers(128, 4)),
-    Kernel(r"wcsr_gather<8, true, \w+>", [*HMMA, *WIDE_LOAD, "STG.E.EF.128"], registers(128, 6)),
-    Kernel(r"wcsr_gather<8, false, \w+>", [*HMMA, *WIDE_LOAD], registers(128, 4)),
+    Kernel(r"wcsr_gather<64, true, \w+>", [*GATHER, "STG.E.EF.128"], registers(128, 2)),
+    Kernel(r"wcsr_gather<64, false, \w+>", GATHER, registers(128, 2)),
+    Kernel(r"wcsr_gather<32, true, \w+>", [*GATHER, "STG.E.EF.128"], registers(128, 3)),
+    Kernel(r"wcsr_gather<32, false, \w+>", GATHER, registers(128, 3)),
+    Kernel(r"wcsr_gather<16, true, \w+>", [*GATHER, "STG.E.EF.128"], registers(128, 5)),
+    Kernel(r"wcsr_gather<16, false, \w+>", GATHER, registers(128, 4)),
+    Kernel(r"wcsr_gather<8, true, \w+>", [*GATHER, "STG.E.EF.128"], registers(128, 6)),
+    Kernel(r"wcsr_gather<8, false, \w+>", GATHER, registers(128, 4)),
     Kernel(r"wcsr_atomics<256>", [*HGMMA, *TMA_LOAD, "LDGSTS.E.BYPASS.128", "REDG.E.ADD.F32x2"], registers(128, 2)),
     Kernel(r"wcsr_atomics<(64|128)>", [*HGMMA, *TMA_LOAD, "LDGSTS.E.BYPASS.128", "REDG.E.ADD.F32x2"],
            registers(128, 3)),
     Kernel(r"zero_windows", [], registers(256, 8)),
-    Kernel(r"csr_multiply<\w+, \w+, [248], (8|16|32)>", WIDE_LOAD, registers(256, 4)),
-    Kernel(r"csr_multiply<\w+, \w+, 1, 32>", [], registers(256, 6)),
-    Kernel(r"sell_resident<\w+, true>", ["LDS.128", *WIDE_LOAD], registers(512)),
-    Kernel(r"sell_resident<\w+, false>", ["LDS.128"], registers(512)),
+    Kernel(r"csr_multiply<\w+, \w+, [248], (8|16|32)>", [*WIDE_LOAD, *OVERLAP], registers(256, 4)),
+    Kernel(r"csr_multiply<\w+, \w+, 1, 32>", OVERLAP, registers(256, 6)),
+    Kernel(r"sell_resident<\w+, true>", ["LDS.128", *WIDE_LOAD, *OVERLAP], registers(512)),
+    Kernel(r"sell_resident<\w+, false>", ["LDS.128", *OVERLAP], registers(512)),
     Kernel(r"pack_rows<uint4>", [*WIDE_LOAD, *WIDE_STORE], registers(256, 8)),
     Kernel(r"pack_rows<(uint2|unsigned (int|short))>", [], registers(256, 8)),
     Kernel(r"scalar_kernel", ["FFMA"], registers(256, 4), 16),  # around the path for Inf and NaN

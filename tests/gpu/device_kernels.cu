@@ -1,5 +1,6 @@
 /* Every kernel of the table, through the interface that the plan uses: each unit and element type it takes, awkward
- * and large shapes, Inf and NaN in B, accumulation, repeatability, CUDA graphs; and the errors of asparse_device_*.
+ * and large shapes, Inf and NaN in B, accumulation, repeatability, CUDA graphs, products in a row that depend on each
+ * other; and the errors of asparse_device_*.
  * Usage: device_kernels [seed [quick]] */
 #include "tests/gpu/product_check.cuh"
 
@@ -155,6 +156,66 @@ static void check_bf16_result(const Shard &shard, Matrix &a, int64_t n, uint64_t
   if (status != ASPARSE_OK) expect_error(status, ASPARSE_ERR_DEVICE, "cudaErrorNotSupported", "no C in bf16");
 }
 
+/* ---- products in a row ---------------------------------------------------------------------- */
+
+/* Row 0 and column 0 are full: of a chain of products every row waits for row 0 of the one before, the last to be done.
+ */
+static Matrix arrow(int32_t m, uint64_t seed) {
+  Random random{seed};
+  std::vector<std::set<int32_t>> rows(m);
+  for (int32_t i = 0; i < m; i++) {
+    rows[i].insert(0);
+    for (int32_t e = 0; e < (i == 0 ? m : 8); e++) rows[i].insert(i == 0 ? e : static_cast<int32_t>(random.below(m)));
+  }
+  return from_rows("arrow of " + std::to_string(m), m, rows);
+}
+
+enum class Between { kWait, kNothing, kGraph };
+
+/* X ← A·Y, Y ← A·X, X += A·Y, … from random X and Y; what both hold in the end. */
+static std::vector<char> chain(const Shard &shard, const Matrix &a, int64_t n, Between between, uint64_t seed) {
+  const cudaStream_t stream = shard.device->stream;
+  std::vector<char> x(2 * static_cast<size_t>(a.m) * n * asparse_dtype_size(a.dtype));
+  Random random{seed};
+  for (int64_t i = 0; i < 2 * a.m * n; i++) asparse_store(a.dtype, x.data(), i, random.value());
+  Buffer d = upload(x);
+  CUDA_OK(cudaDeviceSynchronize()); /* the copy may return before it is done, and stream does not wait for it */
+  char *half[2] = {d.as<char>(), d.as<char>() + x.size() / 2};
+  auto steps = [&] {
+    for (int i = 0; i < 12; i++) {
+      CUDA_OK(shard.multiply(half[i % 2], half[1 - i % 2], {n, n, n, 0}, i % 3 == 2, a.dtype, stream));
+      if (between == Between::kWait) CUDA_OK(cudaStreamSynchronize(stream));
+    }
+  };
+  if (between == Between::kGraph) {
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    CUDA_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    steps();
+    CUDA_OK(cudaStreamEndCapture(stream, &graph));
+    CUDA_OK(cudaGraphInstantiate(&executable, graph, 0));
+    CUDA_OK(cudaGraphLaunch(executable, stream));
+    CUDA_OK(cudaStreamSynchronize(stream));
+    CUDA_OK(cudaGraphExecDestroy(executable));
+    CUDA_OK(cudaGraphDestroy(graph));
+  } else {
+    steps();
+  }
+  CUDA_OK(cudaStreamSynchronize(stream));
+  d.read(x.data());
+  return x;
+}
+
+/* A kernel may begin before the one before it ends, and must wait for it before it touches B or C. */
+static void check_in_a_row(const Shard &shard, const Matrix &a, int64_t n, uint64_t seed) {
+  const std::vector<char> right = chain(shard, a, n, Between::kWait, seed);
+  const std::string what = std::string(shard.d->kernel->name) + ", unit " +
+                           std::to_string(asparse_shard_row_unit(shard.host)) + ", n " + std::to_string(n);
+  for (int round = 0; round < 3; round++)
+    expect(chain(shard, a, n, Between::kNothing, seed) == right, (what + ": products in a row").c_str());
+  expect(chain(shard, a, n, Between::kGraph, seed) == right, (what + ": products in a row of a graph").c_str());
+}
+
 /* ---- every row of the table ----------------------------------------------------------------- */
 
 static const int64_t kMostColumns = 1024;
@@ -229,17 +290,29 @@ static std::vector<Large> large_matrices(uint64_t seed) {
   return all;
 }
 
+/* wcsr-atomics, which is not repeatable, is the one without C in bf16. */
+static void check_rows_of(asparse_device *device, const asparse_device_kernel *kernel, Matrix &a, int32_t unit,
+                          bool quick, uint64_t &seed) {
+  if (!repeatable(kernel)) return;
+  Shard shard(device, kernel, a, unit, 256);
+  expect(shard.d != nullptr, "a shard for products in a row");
+  for (int64_t n : quick ? std::vector<int64_t>{64} : std::vector<int64_t>{36, 64, 256})
+    check_in_a_row(shard, a, n, ++seed);
+}
+
 static void check_kernel(asparse_device *device, const asparse_device_kernel *kernel, std::vector<Matrix> &awkward,
-                         std::vector<Large> &large, bool quick, uint64_t &seed) {
+                         std::vector<Large> &large, Matrix &skewed, bool quick, uint64_t &seed) {
   const int failed_before = n_failures, checks_before = n_checks;
   int taken = 0, refused = 0;
   for (asparse_dtype dtype : {ASPARSE_BF16, ASPARSE_FP32, ASPARSE_FP64}) {
     if (kernel->bf16_only && dtype != ASPARSE_BF16) continue;
     for (Matrix &a : awkward) a.fill(dtype, ++seed);
     for (Large &l : large) l.a.fill(dtype, ++seed);
+    skewed.fill(dtype, ++seed);
     for (const int32_t *unit = kernel->units; *unit; unit++) {
       for (Matrix &a : awkward) (check_awkward(device, kernel, a, *unit, quick, seed) ? taken : refused)++;
       for (Large &l : large) (check_large(device, kernel, l.a, *unit, l.n, seed) ? taken : refused)++;
+      check_rows_of(device, kernel, skewed, *unit, quick, seed);
     }
   }
   expect(taken > 0, kernel->name);
@@ -318,8 +391,9 @@ int main(int argc, char **argv) {
   std::vector<Matrix> awkward = awkward_matrices(seed);
   awkward.push_back(few_rows(2000, 500, ++seed));
   std::vector<Large> large = quick ? std::vector<Large>() : large_matrices(seed);
+  Matrix skewed = arrow(quick ? 2000 : 6000, ++seed);
   for (int i = 0; asparse_device_kernels[i]; i++)
-    check_kernel(device, asparse_device_kernels[i], awkward, large, quick, seed);
+    check_kernel(device, asparse_device_kernels[i], awkward, large, skewed, quick, seed);
   asparse_device_close(&device);
   std::printf("device_kernels: %d checks, %d failures\n", n_checks, n_failures);
   return n_failures != 0;
