@@ -61,8 +61,9 @@ struct asparse_device_kernel {
   /* Copies what the kernel needs of the host shard a (borrowed during the call) and allocates its workspace. ERR_USAGE
    * with a reason when the kernel cannot take this shard. */
   asparse_status (*upload)(const asparse_shard *a, asparse_device_shard *out);
-  /* Enqueues the product; allocates nothing, waits for nothing, and can be captured into a CUDA graph. Equals CSR
-   * arithmetic for Inf and NaN in B; bitwise the same from run to run unless the kernel's comment says otherwise. */
+  /* Enqueues the product; allocates nothing, waits for nothing, and can be captured into a CUDA graph. The kernel may
+   * start, and read the shard's arrays, while the one before it in the stream ends. Equals CSR arithmetic for Inf and
+   * NaN in B; bitwise the same from run to run unless the kernel's comment says otherwise. */
   cudaError_t (*multiply)(const asparse_device_shard *a, const asparse_device_product *product, cudaStream_t stream);
 };
 

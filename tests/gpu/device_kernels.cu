@@ -207,7 +207,7 @@ static std::vector<char> chain(const Shard &shard, const Matrix &a, int64_t n, B
 }
 
 /* A kernel may begin before the one before it ends, and must wait for it before it touches B or C. */
-static void check_in_a_row(const Shard &shard, const Matrix &a, int64_t n, uint64_t seed) {
+static void check_chains(const Shard &shard, const Matrix &a, int64_t n, uint64_t seed) {
   const std::vector<char> right = chain(shard, a, n, Between::kWait, seed);
   const std::string what = std::string(shard.d->kernel->name) + ", unit " +
                            std::to_string(asparse_shard_row_unit(shard.host)) + ", n " + std::to_string(n);
@@ -291,13 +291,13 @@ static std::vector<Large> large_matrices(uint64_t seed) {
 }
 
 /* wcsr-atomics, which is not repeatable, is the one without C in bf16. */
-static void check_rows_of(asparse_device *device, const asparse_device_kernel *kernel, Matrix &a, int32_t unit,
-                          bool quick, uint64_t &seed) {
+static void check_in_a_row(asparse_device *device, const asparse_device_kernel *kernel, Matrix &a, int32_t unit,
+                           bool quick, uint64_t &seed) {
   if (!repeatable(kernel)) return;
   Shard shard(device, kernel, a, unit, 256);
   expect(shard.d != nullptr, "a shard for products in a row");
   for (int64_t n : quick ? std::vector<int64_t>{64} : std::vector<int64_t>{36, 64, 256})
-    check_in_a_row(shard, a, n, ++seed);
+    check_chains(shard, a, n, ++seed);
 }
 
 static void check_kernel(asparse_device *device, const asparse_device_kernel *kernel, std::vector<Matrix> &awkward,
@@ -312,7 +312,7 @@ static void check_kernel(asparse_device *device, const asparse_device_kernel *ke
     for (const int32_t *unit = kernel->units; *unit; unit++) {
       for (Matrix &a : awkward) (check_awkward(device, kernel, a, *unit, quick, seed) ? taken : refused)++;
       for (Large &l : large) (check_large(device, kernel, l.a, *unit, l.n, seed) ? taken : refused)++;
-      check_rows_of(device, kernel, skewed, *unit, quick, seed);
+      check_in_a_row(device, kernel, skewed, *unit, quick, seed);
     }
   }
   expect(taken > 0, kernel->name);
