@@ -12,9 +12,9 @@ static inline cudaLaunchAttribute may_begin_early() {
   return attribute;
 }
 
-template <typename Kernel, typename... Arguments>
-cudaError_t launch_overlapped(Kernel kernel, dim3 grid, dim3 threads, int shared_bytes, cudaStream_t stream,
-                              const Arguments &...arguments) {
+template <typename Problem>
+cudaError_t launch_overlapped(void (*kernel)(Problem), dim3 grid, dim3 threads, int shared_bytes, cudaStream_t stream,
+                              const Problem &problem) {
   cudaLaunchAttribute early = may_begin_early();
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
@@ -23,7 +23,7 @@ cudaError_t launch_overlapped(Kernel kernel, dim3 grid, dim3 threads, int shared
   config.stream = stream;
   config.attrs = &early;
   config.numAttrs = 1;
-  return cudaLaunchKernelEx(&config, kernel, arguments...);
+  return cudaLaunchKernelEx(&config, kernel, problem);
 }
 
 #endif

@@ -26,6 +26,20 @@ static void expect_error(asparse_status got, asparse_status wanted, const char *
   asparse_error_clear();
 }
 
+/* What enqueue() puts on stream, captured into a graph that is launched so many times. */
+template <typename Enqueue> static void run_as_graph(cudaStream_t stream, int launches, Enqueue enqueue) {
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
+  CUDA_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  enqueue();
+  CUDA_OK(cudaStreamEndCapture(stream, &graph));
+  CUDA_OK(cudaGraphInstantiate(&executable, graph, 0));
+  for (int i = 0; i < launches; i++) CUDA_OK(cudaGraphLaunch(executable, stream));
+  CUDA_OK(cudaStreamSynchronize(stream));
+  CUDA_OK(cudaGraphExecDestroy(executable));
+  CUDA_OK(cudaGraphDestroy(graph));
+}
+
 /* ---- shards --------------------------------------------------------------------------------- */
 
 /* A on the device for one kernel; d is NULL where the kernel cannot take the matrix and says so. */
@@ -66,16 +80,8 @@ struct Shard {
 
   /* The same from a captured graph, replayed twice. */
   cudaError_t replay(const char *d_b, char *d_c, Layout at, asparse_dtype c_dtype) const {
-    cudaGraph_t graph;
-    cudaGraphExec_t executable;
-    CUDA_OK(cudaStreamBeginCapture(device->stream, cudaStreamCaptureModeThreadLocal));
-    CUDA_OK(multiply(d_b, d_c, at, false, c_dtype, device->stream));
-    CUDA_OK(cudaStreamEndCapture(device->stream, &graph));
-    CUDA_OK(cudaGraphInstantiate(&executable, graph, 0));
-    for (int i = 0; i < 2; i++) CUDA_OK(cudaGraphLaunch(executable, device->stream));
-    CUDA_OK(cudaStreamSynchronize(device->stream));
-    CUDA_OK(cudaGraphExecDestroy(executable));
-    return cudaGraphDestroy(graph);
+    run_as_graph(device->stream, 2, [&] { CUDA_OK(multiply(d_b, d_c, at, false, c_dtype, device->stream)); });
+    return cudaSuccess;
   }
 };
 
@@ -187,20 +193,8 @@ static std::vector<char> chain(const Shard &shard, const Matrix &a, int64_t n, B
       if (between == Between::kWait) CUDA_OK(cudaStreamSynchronize(stream));
     }
   };
-  if (between == Between::kGraph) {
-    cudaGraph_t graph;
-    cudaGraphExec_t executable;
-    CUDA_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    steps();
-    CUDA_OK(cudaStreamEndCapture(stream, &graph));
-    CUDA_OK(cudaGraphInstantiate(&executable, graph, 0));
-    CUDA_OK(cudaGraphLaunch(executable, stream));
-    CUDA_OK(cudaStreamSynchronize(stream));
-    CUDA_OK(cudaGraphExecDestroy(executable));
-    CUDA_OK(cudaGraphDestroy(graph));
-  } else {
-    steps();
-  }
+  if (between == Between::kGraph) run_as_graph(stream, 1, steps);
+  else steps();
   CUDA_OK(cudaStreamSynchronize(stream));
   d.read(x.data());
   return x;

@@ -77,14 +77,15 @@ int main(int argc, char **argv) {
     DeviceWcsr d(host);
     wrong += check(many, d, {8, 8, 8, 0}, false, Special::kNone, ++seed, 1);
   }
-  if (!quick) { /* two slices of columns at a time, where they do not stay in L2: the last of three is alone */
+  if (!quick) { /* slices of columns that do not stay in L2: two together, then four and one with three that are none */
     Matrix wide = dense_row(83, 400003, 41, ++seed);
     wide.fill(ASPARSE_BF16, ++seed);
     for (int32_t height : {8, 64}) {
       HostWcsr host(wide, height, 64);
       DeviceWcsr d(host);
-      for (bool accumulate : {false, true})
-        wrong += check(wide, d, {150, 152, 152, 0}, accumulate, Special::kNone, ++seed, 3);
+      for (int64_t n : {104, 296})
+        for (bool accumulate : {false, true})
+          wrong += check(wide, d, {n, n, n, 0}, accumulate, Special::kNone, ++seed, 3);
     }
   }
   wrong += n_refusals == 0;
