@@ -333,7 +333,7 @@ static void check_product_errors(asparse_device *device, uint64_t seed) {
   const asparse_device_kernel *kernel = nullptr;
   STATUS_OK(asparse_device_kernel_find("wcsr-gather", &kernel));
   Shard shard(device, kernel, a, 8, 16);
-  Buffer b(50 * 32 * 2), c(70 * 32 * 4);
+  Buffer b = upload(std::vector<uint16_t>(50 * 32)), c(70 * 32 * 4);
   const asparse_device_product good = {16, b.d, 16, c.d, 16, ASPARSE_FP32, false};
   asparse_device_product bad = good;
   auto refused = [&](const char *text, const char *what) {
