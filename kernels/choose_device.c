@@ -1,8 +1,9 @@
 /* The cost model of a GPU: which kernel multiplies this matrix fastest.
  *
- *   seconds = start + work + C + B + longest + joining
+ *   seconds = start + work + C + B + rereads + longest + joining
  *   work      pieces of B that are gathered: bytes, or for windows tiles × slices of 64 columns
  *   C, B      their bytes; all of it shares the second-level cache with the gather, so the terms add up
+ *   rereads   bytes of B that come from memory again, since they had left that cache
  *   longest   the steps one warp or CTA takes one after the other
  *   joining   what the longest window's warps and CTAs take to add their parts
  *
@@ -23,6 +24,13 @@ enum { MULTIPROCESSORS = 132 };
 static const double GATHER = 7.6e12, MEMORY = 4.3e12, MMA = 790e12, LAUNCH = 2.0e-6;
 
 enum { SLICE_COLUMNS = 64 }; /* of B, that a warp of the window kernels takes */
+
+/* Of B, that stay in L2 beside A and C; and of a row of B, that CTAs that run together take. */
+enum { CACHED_BYTES = 34 << 20, TOGETHER_BYTES = 512 };
+
+/* Seconds for a byte that had left L2. Measured on seven scattered matrices with 1.3 to 5 times as many rows of B as
+ * stay there: medians of 0.12 to 0.15 ps for each kernel, 0.07 to 0.2 for all. */
+static const double REREAD_BYTE = 1.3e-13;
 
 /* Seconds: to start; for a byte gathered or a tile × slice; for a byte of C and of B; for a step of the longest; where
  * a window is shared by warps, and for each of its parts where there are several. */
@@ -77,6 +85,19 @@ static double row_bytes(const asparse_profile *p, asparse_dtype dtype) {
 /* B is read at most once from memory, and no more rows of it than have entries. */
 static double b_bytes(const asparse_profile *p) { return fmin((double)p->k, (double)p->nnz) * row_bytes(p, p->dtype); }
 
+int64_t asparse_device_cached_rows(int64_t n, asparse_dtype dtype) {
+  const int64_t bytes = n * (int64_t)asparse_dtype_size(dtype);
+  return CACHED_BYTES / (bytes < TOGETHER_BYTES ? (bytes > 0 ? bytes : 1) : TOGETHER_BYTES);
+}
+
+/* A block gathers its 64 rows where windows gather those with entries. */
+static double reread_bytes(const asparse_profile *p, const candidate *c) {
+  if (p->k <= asparse_device_cached_rows(p->n, p->dtype)) return 0;
+  const double columns = (double)p->windows[3].columns;
+  const double more = c->format == ASPARSE_FORMAT_BCSR && columns > 0 ? (double)p->blocks[2] * c->unit / columns : 1;
+  return more * (double)p->b_rereads * row_bytes(p, p->dtype);
+}
+
 /* Bytes of C written, or read and written; unit: rows that are written together. */
 static double c_bytes(const asparse_profile *p, const asparse_window_counts *windows, int32_t unit) {
   if (!p->accumulate) return (double)p->m * row_bytes(p, p->c_dtype);
@@ -130,7 +151,7 @@ static double predict(const asparse_profile *p, const candidate *c) {
   const costs *k = c->costs;
   if (!k) return predict_resident(p);
   return k->start + k->work * work(p, c) + k->c_byte * c_bytes(p, windows(p, c), c->unit) + k->b_byte * b_bytes(p) +
-         longest_seconds(p, c);
+         REREAD_BYTE * reread_bytes(p, c) + longest_seconds(p, c);
 }
 
 static bool is_possible(const asparse_profile *p, const candidate *c) {

@@ -122,6 +122,7 @@ typedef struct asparse_profile {
   int64_t blocks[3];                  /* non-empty blocks, sizes 16, 32, 64 */
   int64_t longest_row;                /* most entries of a row */
   int64_t used_rows;                  /* rows with entries */
+  int64_t b_rereads;                  /* rows of B that leave a GPU's cache and are read again, entries in order */
   bool accumulate;                    /* C += A·B: rows, windows and block rows without entries are left alone */
 } asparse_profile;
 
@@ -160,6 +161,9 @@ enum { ASPARSE_DEVICE_CANDIDATES = 16 };
 asparse_kernel_config asparse_choose_device(const asparse_profile *profile, asparse_format wanted, int32_t wanted_unit,
                                             const char *wanted_kernel, asparse_kernel_config *candidates,
                                             int *n_candidates);
+
+/* Pure. Rows of B, of the columns that kernels take together, that the second-level cache of a GPU keeps. */
+int64_t asparse_device_cached_rows(int64_t n, asparse_dtype dtype);
 
 /* Pure. The least time of a multiplication on a GPU: the largest of gathered bytes of B (at the window height that
  * needs least, rows in the order given) at the rate of its second-level cache, A and B read once and C written at the

@@ -122,6 +122,36 @@ static void times_are_sensible(void **state) {
   assert_true(isfinite(choose(&empty).predicted_seconds) && asparse_device_least_seconds(&empty) == 2e-6);
 }
 
+/* Rows of B that come from memory again cost time, for blocks that gather more rows than windows more of it; where B stays
+ * in the cache they do not. */
+static void rereads_cost_time(void **state) {
+  (void)state;
+  asparse_profile p = profile(500000, 16, 1.01, ASPARSE_BF16, 256), q = p;
+  asparse_kernel_config before[ASPARSE_DEVICE_CANDIDATES], after[ASPARSE_DEVICE_CANDIDATES];
+  int n = 0;
+  q.b_rereads = 6000000;
+  const double seconds = 1.3e-13 * 6e6 * 512;
+  asparse_choose_device(&p, ASPARSE_FORMAT_AUTO, 0, NULL, before, &n);
+  asparse_choose_device(&q, ASPARSE_FORMAT_AUTO, 0, NULL, after, &n);
+  for (int i = 0; i < n; i++) {
+    const double more = after[i].predicted_seconds - before[i].predicted_seconds;
+    const double gathered = (double)p.blocks[2] * 64 / (double)p.windows[3].columns;
+    const double expected = after[i].format == ASPARSE_FORMAT_BCSR ? gathered * seconds : seconds;
+    if (isfinite(after[i].predicted_seconds)) assert_true(fabs(more - expected) < 1e-9 * expected + 1e-12);
+  }
+  p.k = q.k = asparse_device_cached_rows(256, ASPARSE_BF16);
+  assert_true(choose(&p).predicted_seconds == choose(&q).predicted_seconds);
+}
+
+static void narrow_rows_stay_longer(void **state) {
+  (void)state;
+  const int64_t rows = asparse_device_cached_rows(256, ASPARSE_BF16);
+  assert_int_equal(rows, asparse_device_cached_rows(4096, ASPARSE_BF16));
+  assert_int_equal(rows, asparse_device_cached_rows(64, ASPARSE_FP64));
+  assert_int_equal(4 * rows, asparse_device_cached_rows(64, ASPARSE_BF16));
+  assert_true(asparse_device_cached_rows(0, ASPARSE_BF16) > 0);
+}
+
 /* Rows of B that fit in shared memory: scattered entries take csr-resident, others do not have it. */
 static void test_resident_takes_few_columns(void **state) {
   (void)state;
@@ -153,6 +183,8 @@ int main(void) {
                                      cmocka_unit_test(other_precisions_have_csr_alone),
                                      cmocka_unit_test(wishes_are_kept),
                                      cmocka_unit_test(times_are_sensible),
+                                     cmocka_unit_test(rereads_cost_time),
+                                     cmocka_unit_test(narrow_rows_stay_longer),
                                      cmocka_unit_test(test_resident_takes_few_columns)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

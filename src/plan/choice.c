@@ -44,6 +44,7 @@ static asparse_status score(asparse_comm *comm, const asparse_choice_problem *pr
   double predicted[ASPARSE_DEVICE_CANDIDATES];
   status = asparse_profile_create(a, problem->n, sample, &profile);
   profile.accumulate = problem->accumulate;
+  if (status == ASPARSE_OK && space == ASPARSE_SPACE_DEVICE) status = asparse_profile_add_rereads(a, &profile);
   if (status == ASPARSE_OK && space == ASPARSE_SPACE_HOST) status = asparse_engines_host_rates(comm, &rates);
   if (status == ASPARSE_OK && may_cluster(a, clustered, options)) {
     status = asparse_rows_cluster(a, clustered);

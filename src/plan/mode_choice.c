@@ -42,6 +42,7 @@ static asparse_profile half_profile(const asparse_volumes *volumes, const aspars
   profile.k = own ? part->b_rows : part->received;
   profile.n = columns;
   profile.nnz = nnz;
+  profile.b_rereads = share(profile.b_rereads, fraction);
   profile.longest_row = smaller(profile.longest_row, nnz);
   profile.accumulate = !own;
   profile.used_rows = smaller(part->rows, nnz);

@@ -32,30 +32,18 @@ typedef struct planner {
 
 /* ---- what the cost model wants to know ------------------------------------------------------- */
 
-/* The slab's pattern with 32-bit columns. */
-static asparse_status copy_pattern(const asparse_csr *slab, asparse_local_csr *a) {
-  asparse_status status = ASPARSE_OK;
-  const int64_t nnz = asparse_csr_nnz_local(slab);
-  *a = (asparse_local_csr){
-      .m = (int32_t)slab->n_rows, .k = (int32_t)slab->k, .dtype = slab->dtype, .row_ptr = slab->row_ptr};
-  ALLOC(a->col_idx, nnz);
-#pragma omp parallel for schedule(static)
-  for (int64_t e = 0; e < nnz; e++) a->col_idx[e] = (int32_t)slab->col_idx[e];
-cleanup:
-  return status;
-}
-
-/* Sums of samples over ranks, in proportion to all entries. Collective. */
+/* Sums over ranks, of samples in proportion to all entries. Collective. */
 static asparse_status sum_profiles(asparse_comm *comm, const asparse_csr *slab, asparse_profile *p) {
   asparse_status status = ASPARSE_OK;
-  int64_t sums[12] = {p->nnz}, largest[5] = {p->longest_row};
+  int64_t sums[13] = {p->nnz}, largest[5] = {p->longest_row};
   for (int h = 0; h < 4; h++) {
     sums[1 + h] = p->windows[h].columns;
     sums[5 + h] = p->windows[h].padded;
     largest[1 + h] = p->windows[h].widest;
   }
   for (int s = 0; s < 3; s++) sums[9 + s] = p->blocks[s];
-  TRY(asparse_comm_sum(comm, sums, 12));
+  sums[12] = p->b_rereads;
+  TRY(asparse_comm_sum(comm, sums, 13));
   TRY(asparse_comm_max(comm, largest, 5));
   const double scale = sums[0] > 0 ? (double)slab->nnz / (double)sums[0] : 0;
   for (int h = 0; h < 4; h++)
@@ -63,6 +51,7 @@ static asparse_status sum_profiles(asparse_comm *comm, const asparse_csr *slab, 
                                             .padded = (int64_t)(scale * (double)sums[5 + h]),
                                             .widest = largest[1 + h]};
   for (int s = 0; s < 3; s++) p->blocks[s] = (int64_t)(scale * (double)sums[9 + s]);
+  p->b_rereads = sums[12];
   p->longest_row = largest[0];
   p->m = slab->m;
   p->k = slab->k;
@@ -75,8 +64,10 @@ cleanup:
 static asparse_status profile_slab(planner *p) {
   asparse_status status = ASPARSE_OK;
   asparse_local_csr pattern = {0};
-  status = copy_pattern(p->slab, &pattern);
+  status = asparse_profile_pattern(p->slab, &pattern);
   if (status == ASPARSE_OK) status = asparse_profile_create(&pattern, p->shape.n, true, &p->whole);
+  if (status == ASPARSE_OK && p->engine->backend->space == ASPARSE_SPACE_DEVICE)
+    status = asparse_profile_add_rereads(&pattern, &p->whole);
   TRY(asparse_comm_agree(p->comm, status));
   TRY(sum_profiles(p->comm, p->slab, &p->whole));
   if (p->options->bf16_result) p->whole.c_dtype = ASPARSE_BF16;

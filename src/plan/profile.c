@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "partition/partition.h"
 
 enum { SAMPLE_RUNS = 8, SAMPLE_FRACTION = 8 };
@@ -67,4 +68,38 @@ asparse_status asparse_profile_add_clustered(const asparse_local_csr *rows, aspa
   memset(profile->clustered, 0, sizeof profile->clustered);
   profile->has_clustered = true;
   return add_windows(rows, profile->clustered);
+}
+
+/* Touches come in generations of half as many rows as the cache holds; a row is there if this generation or the one
+ * before touched it, which keeps between half and all of the rows that were touched last. */
+asparse_status asparse_profile_add_rereads(const asparse_local_csr *a, asparse_profile *profile) {
+  asparse_status status = ASPARSE_OK;
+  const int64_t cached = asparse_device_cached_rows(profile->n, profile->dtype);
+  int32_t *touched = NULL, generation = 2; /* touched[k]: the last that did; 0: none */
+  int64_t in_generation = 0;
+  profile->b_rereads = 0;
+  if (!a || a->k <= cached) return ASPARSE_OK;
+  ALLOC_ZERO(touched, a->k);
+  for (int64_t e = a->row_ptr[0]; e < a->row_ptr[a->m]; e++) {
+    int32_t *last = touched + a->col_idx[e];
+    if (*last == generation) continue;
+    profile->b_rereads += *last > 0 && *last < generation - 1;
+    *last = generation;
+    if (++in_generation >= cached / 2) generation++, in_generation = 0;
+  }
+cleanup:
+  asparse_free(touched);
+  return status;
+}
+
+asparse_status asparse_profile_pattern(const asparse_csr *slab, asparse_local_csr *pattern) {
+  asparse_status status = ASPARSE_OK;
+  const int64_t nnz = asparse_csr_nnz_local(slab);
+  *pattern = (asparse_local_csr){
+      .m = (int32_t)slab->n_rows, .k = (int32_t)slab->k, .dtype = slab->dtype, .row_ptr = slab->row_ptr};
+  ALLOC(pattern->col_idx, nnz);
+#pragma omp parallel for schedule(static)
+  for (int64_t e = 0; e < nnz; e++) pattern->col_idx[e] = (int32_t)slab->col_idx[e];
+cleanup:
+  return status;
 }

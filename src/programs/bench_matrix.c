@@ -218,6 +218,7 @@ asparse_status bench_matrix_time(bench_engine *engine, const bench_options *opti
   for (int i = 0; i < options->n_cols; i++) {
     bench_case *c = &record->cases[record->n_cases];
     profile.n = options->cols[i];
+    TRY(asparse_profile_add_rereads(matrix->a, &profile));
     if (options->bf16_result) profile.c_dtype = ASPARSE_BF16;
     for (int j = 0; j < n_items; j++) {
       if (i > 0 && items[j].row.kernel->peer) continue; /* a library's layout of A serves any n */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/profile.h"
 #include "programs/generated.h"
 #include "programs/info_options.h"
 #include "programs/info_report.h"
@@ -14,6 +15,7 @@ static asparse_profile whole_profile(const info_record *r) {
   asparse_profile profile = {.m = r->s.m, .k = r->s.k, .n = r->options->cols, .nnz = r->s.nnz, .dtype = r->dtype};
   profile.c_dtype = asparse_dtype_result(r->dtype);
   profile.longest_row = r->s.rows.largest;
+  profile.b_rereads = r->b_rereads;
   memcpy(profile.windows, r->s.windows, sizeof profile.windows);
   memcpy(profile.blocks, r->s.blocks, sizeof profile.blocks);
   return profile;
@@ -45,6 +47,21 @@ static asparse_status read_slab(asparse_comm *comm, const info_options *o, aspar
   return asparse_csr_read_with(comm, o->matrix, &o->read, slab, source);
 }
 
+/* Collective. What a GPU's cost model needs besides; 0 for more columns than a GPU's matrix can have. */
+static asparse_status count_rereads(asparse_comm *comm, const asparse_csr *slab, info_record *r) {
+  asparse_profile profile = {.n = r->options->cols, .dtype = r->dtype};
+  asparse_local_csr pattern = {0};
+  asparse_status status = ASPARSE_OK;
+  if (r->options->device && slab->k <= INT32_MAX && slab->m <= INT32_MAX) {
+    status = asparse_profile_pattern(slab, &pattern);
+    if (status == ASPARSE_OK) status = asparse_profile_add_rereads(&pattern, &profile);
+    asparse_free(pattern.col_idx);
+  }
+  PASS(asparse_comm_agree(comm, status));
+  r->b_rereads = profile.b_rereads;
+  return asparse_comm_sum(comm, &r->b_rereads, 1);
+}
+
 /* Collective. Everything that can be said of the matrix. */
 static asparse_status inspect(asparse_comm *comm, info_record *r, asparse_csr **slab) {
   PASS(read_slab(comm, r->options, slab, &r->source));
@@ -56,6 +73,7 @@ static asparse_status inspect(asparse_comm *comm, info_record *r, asparse_csr **
   asparse_program_progress(comm, "measuring the structure");
   PASS(structure_align(comm, slab));
   PASS(structure_measure(comm, *slab, &r->s));
+  PASS(count_rereads(comm, *slab, r));
   asparse_program_progress(comm, "partitioning");
   PASS(info_exchange_count(comm, *slab, r->options, r->dtype, &r->exchange));
   PASS(asparse_comm_agree(comm, comm->rank == 0 ? advise(r) : ASPARSE_OK));

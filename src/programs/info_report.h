@@ -13,6 +13,7 @@ typedef struct info_record {
   asparse_dtype dtype; /* that advice and volumes are for */
   int64_t n_duplicates, n_inexact;
   structure s;
+  int64_t b_rereads;        /* for advice for a GPU, see asparse_profile; all ranks' */
   asparse_host_rates rates; /* rank 0 only, as are the next three */
   asparse_kernel_config chosen, candidates[ASPARSE_DEVICE_CANDIDATES];
   int n_candidates;
