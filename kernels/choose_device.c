@@ -1,17 +1,17 @@
 /* The cost model of a GPU: which kernel multiplies this matrix fastest.
  *
- *   seconds = start + work + C + B + rereads + longest + joining
- *   work      pieces of B that are gathered: bytes, or for windows tiles × slices of 64 columns
- *   C, B      their bytes; all of it shares the second-level cache with the gather, so the terms add up
- *   rereads   bytes of B that come from memory again, since they had left that cache
- *   longest   the steps one warp or CTA takes one after the other
+ *   seconds = start + work + A + rows + C + B + rereads + longest + joining
+ *   work      what a warp takes with one instruction: entries × pieces of B, tiles × slices of 64 columns; of blocks
+ * the bytes of B A         tiles or blocks, once rows      rows or windows, for each piece or slice C, B      their
+ * bytes; all of it shares the second-level cache with the gather, so the terms add up rereads   bytes of B that come
+ * from memory again, since they had left that cache longest   the steps one warp or CTA takes one after the other
  *   joining   what the longest window's warps and CTAs take to add their parts
  *
- * Constants fitted to timings of 353 matrices (5·10^3 to 1.2·10^7 entries) at n = 256 and 1024 on one H200, bf16: from
- * least squares of relative errors on, by random steps that shorten what the picked kernels take and, with a third of
- * that weight, the errors near the fastest. Errors spread 0.12–0.16 for windows, 0.20 for csr, 0.24 for blocks, 0.10
- * for csr-resident (logarithmic). The kernels picked take 2.5 % longer than the fastest (geometric mean; 2.9 % when
- * fitted to the other half of the matrices). */
+ * Constants fitted to timings on one H200, bf16: 353 matrices (5·10^3 to 1.2·10^7 entries) at n = 256 and 1024, 116 of
+ * them at n = 8 … 128, and 17 generated ones (up to 4·10^7 entries) at n = 8 … 256; from least squares of relative
+ * errors on, by random steps that shorten what the picked kernels take and, with less weight, the errors near the
+ * fastest. Errors spread 0.10–0.15 for windows, 0.15–0.20 for csr, 0.18–0.25 for blocks (logarithmic). The kernels
+ * picked take 2.3 to 3.4 % longer than the fastest for each n (geometric means). */
 #include <math.h>
 #include <string.h>
 
@@ -32,10 +32,10 @@ enum { CACHED_BYTES = 34 << 20, TOGETHER_BYTES = 512 };
  * stay there: medians of 0.12 to 0.15 ps for each kernel, 0.07 to 0.2 for all. */
 static const double REREAD_BYTE = 1.3e-13;
 
-/* Seconds: to start; for a byte gathered or a tile × slice; for a byte of C and of B; for a step of the longest; where
- * a window is shared by warps, and for each of its parts where there are several. */
+/* Seconds: to start; for a unit of work, of A, a row or window; for a byte of C and of B; for a step of the longest;
+ * where a window is shared by warps, and for each of its parts where there are several. */
 typedef struct costs {
-  double start, work, c_byte, b_byte, step, shared, part;
+  double start, work, a, row, c_byte, b_byte, step, shared, part;
 } costs;
 
 typedef struct candidate {
@@ -46,16 +46,16 @@ typedef struct candidate {
   const costs *costs; /* NULL: csr-resident */
 } candidate;
 
-static const costs csr = {0.80e-6, 8.30e-14, 3.61e-13, 1.25e-13, 4.52e-8, 0, 0};
-static const costs window_8 = {1.08e-6, 2.24e-10, 2.80e-13, 0.51e-13, 1.53e-7, 0.77e-6, 0.19e-6};
-static const costs window_16 = {1.60e-6, 2.72e-10, 2.28e-13, 1.11e-13, 1.02e-7, 1.06e-6, 0.44e-6};
-static const costs window_32 = {1.48e-6, 4.17e-10, 3.21e-13, 1.34e-13, 1.17e-7, 1.04e-6, 0.74e-6};
-static const costs window_64 = {0.77e-6, 5.56e-10, 3.51e-13, 3.43e-13, 1.10e-7, 1.91e-6, 2.48e-6};
-static const costs blocks_64 = {2.43e-6, 0.81e-13, 3.14e-13, 1.27e-13, 8.12e-8, 0, 0};
+static const costs csr = {1.26e-6, 4.18e-11, 0, 1.94e-10, 1.55e-13, 1.30e-13, 7.39e-8, 0, 0};
+static const costs window_8 = {1.49e-6, 2.64e-10, 0, 1.63e-10, 1.84e-13, 1.01e-13, 1.65e-7, 0.52e-6, 0.20e-6};
+static const costs window_16 = {1.89e-6, 2.90e-10, 2.47e-11, 3.11e-10, 1.78e-13, 1.16e-13, 1.73e-7, 0.29e-6, 0.37e-6};
+static const costs window_32 = {2.62e-6, 4.08e-10, 5.55e-11, 1.20e-9, 1.96e-13, 1.05e-13, 1.50e-7, 0.05e-6, 0.91e-6};
+static const costs window_64 = {2.11e-6, 6.07e-10, 1.63e-10, 3.27e-9, 1.97e-13, 1.83e-13, 1.87e-7, 1.01e-6, 1.61e-6};
+static const costs blocks_64 = {2.32e-6, 6.84e-14, 3.36e-9, 0, 2.77e-13, 1.78e-13, 8.52e-8, 0, 0};
 
 /* csr-resident: of its own model, which takes each multiprocessor by itself, and for a byte of C, whose way to memory
  * they share. */
-static const double RESIDENT = 0.80, RESIDENT_C_BYTE = 3.01e-13;
+static const double RESIDENT = 0.93, RESIDENT_C_BYTE = 2.6e-13;
 
 static const candidate all[] = {
     {"csr", ASPARSE_FORMAT_CSR, 1, false, false, &csr},
@@ -82,8 +82,12 @@ static double row_bytes(const asparse_profile *p, asparse_dtype dtype) {
   return (double)p->n * (double)asparse_dtype_size(dtype);
 }
 
+enum { SECTOR_BYTES = 32 }; /* that memory gives at once */
+
 /* B is read at most once from memory, and no more rows of it than have entries. */
-static double b_bytes(const asparse_profile *p) { return fmin((double)p->k, (double)p->nnz) * row_bytes(p, p->dtype); }
+static double b_bytes(const asparse_profile *p) {
+  return fmin((double)p->k, (double)p->nnz) * fmax(row_bytes(p, p->dtype), SECTOR_BYTES);
+}
 
 int64_t asparse_device_cached_rows(int64_t n, asparse_dtype dtype) {
   const int64_t bytes = n * (int64_t)asparse_dtype_size(dtype);
@@ -105,10 +109,29 @@ static double c_bytes(const asparse_profile *p, const asparse_window_counts *win
   return 2 * rows * row_bytes(p, p->c_dtype);
 }
 
-static double work(const asparse_profile *p, const candidate *c) {
-  if (c->format == ASPARSE_FORMAT_CSR) return (double)p->nnz * row_bytes(p, p->dtype);
-  if (c->format == ASPARSE_FORMAT_BCSR) return (double)p->blocks[2] * c->unit * row_bytes(p, p->dtype);
-  return (double)windows(p, c)->padded / ASPARSE_TILE_COLUMNS * ceil((double)p->n / SLICE_COLUMNS);
+static double slices(const asparse_profile *p) { return ceil((double)p->n / SLICE_COLUMNS); }
+
+/* Warps for an entry: 8, 16 or 32 lanes of 16 bytes take it, however narrow B is (csr_cuda.cu). */
+static double csr_pieces(const asparse_profile *p) {
+  const double lane = 16.0 / (double)asparse_dtype_size(p->dtype), n = (double)p->n;
+  const double lanes = n <= 8 * lane ? 8 : n <= 16 * lane ? 16 : 32;
+  return lanes / 32 * ceil(n / (lanes * lane));
+}
+
+static double tiles(const asparse_profile *p, const candidate *c) {
+  return (double)windows(p, c)->padded / ASPARSE_TILE_COLUMNS;
+}
+
+static double work_seconds(const asparse_profile *p, const candidate *c) {
+  const costs *k = c->costs;
+  if (c->format == ASPARSE_FORMAT_CSR) {
+    const double rows = (double)(p->accumulate ? p->used_rows : p->m);
+    return csr_pieces(p) * (k->work * (double)p->nnz + k->row * rows);
+  }
+  if (c->format == ASPARSE_FORMAT_BCSR)
+    return (double)p->blocks[2] * (k->work * c->unit * row_bytes(p, p->dtype) + k->a);
+  const double rows = p->accumulate ? (double)windows(p, c)->used : ceil((double)p->m / c->unit);
+  return tiles(p, c) * (k->work * slices(p) + k->a) + k->row * slices(p) * rows;
 }
 
 /* A long row is shared by the groups of lanes of a CTA (csr_cuda.cu). */
@@ -150,7 +173,7 @@ static double predict_resident(const asparse_profile *p) {
 static double predict(const asparse_profile *p, const candidate *c) {
   const costs *k = c->costs;
   if (!k) return predict_resident(p);
-  return k->start + k->work * work(p, c) + k->c_byte * c_bytes(p, windows(p, c), c->unit) + k->b_byte * b_bytes(p) +
+  return k->start + work_seconds(p, c) + k->c_byte * c_bytes(p, windows(p, c), c->unit) + k->b_byte * b_bytes(p) +
          REREAD_BYTE * reread_bytes(p, c) + longest_seconds(p, c);
 }
 

@@ -2,7 +2,8 @@
  *
  *   seconds = launch + waves · (fill + arithmetic + C)
  *   waves       ⌈column slices · row groups / multiprocessors⌉, of CTAs
- *   fill        k rows of B, a request and 2 · columns bytes for each
+ *   fill        k rows of B, a request and 2 · columns bytes for each; a smaller one where the slice is all of B, whose
+ *               rows then follow each other
  *   arithmetic  the CTA's entries × columns; at least the steps of the longest row, which a slice shares at most
  *   C           the CTA's elements of 4 bytes, in pieces of 64 bytes or more
  *
@@ -15,13 +16,13 @@
 enum { PIECE_BYTES = 64, WARPS = 16, LEAST_STEPS = 32, MOST_STEPS = 256, MOST_WAVES = 4 };
 
 static const double LAUNCH = 2.6e-6;
-static const double ROW = 1.0e-9, BYTE_OF_B = 3.5e-12; /* of the fill */
+static const double ROW = 1.0e-9, ROW_OF_ALL = 0.3e-9, BYTE_OF_B = 3.5e-12; /* of the fill */
 static const double MULTIPLY_ADD = 12.5e-12, STEP = 20e-9, BYTE_OF_C = 34e-12;
 
 static double predict(const asparse_sell_profile *a, int64_t n, int32_t multiprocessors, const asparse_sell_config *c) {
   const double columns = c->columns, groups = c->row_groups, height = 256 / columns;
   const double waves = ceil(ceil((double)n / columns) * groups / multiprocessors);
-  const double fill = (double)a->k * (ROW + 2 * columns * BYTE_OF_B);
+  const double fill = (double)a->k * (((double)n <= columns ? ROW_OF_ALL : ROW) + 2 * columns * BYTE_OF_B);
   const double arithmetic =
       fmax((double)a->n_stored / groups * columns * MULTIPLY_ADD, (double)a->longest_row / height * STEP);
   const double store = (double)a->m / groups * fmax(4 * columns, PIECE_BYTES) * BYTE_OF_C;

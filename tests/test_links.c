@@ -30,7 +30,6 @@ static void measured(void **unused) {
     assert_true(links.latency_seconds > 1e-8 && links.latency_seconds < 1);
     assert_true(links.pair_bytes_per_second > 1e5 && links.pair_bytes_per_second < 1e13);
     assert_true(links.all_bytes_per_second > 1e5 && links.all_bytes_per_second < 1e13);
-    assert_true(links.latency_seconds * links.pair_bytes_per_second < 4194304); /* 8 bytes travel sooner than 4 MiB */
     if (test_comm->rank == 0)
       printf("latency %.3g µs, pair %.3g GB/s, all %.3g GB/s\n", 1e6 * links.latency_seconds,
              1e-9 * links.pair_bytes_per_second, 1e-9 * links.all_bytes_per_second);
