@@ -1,17 +1,19 @@
 /* The cost model of a GPU: which kernel multiplies this matrix fastest.
  *
  *   seconds = start + work + A + rows + C + B + rereads + longest + joining
- *   work      what a warp takes with one instruction: entries × pieces of B, tiles × slices of 64 columns; of blocks
- * the bytes of B A         tiles or blocks, once rows      rows or windows, for each piece or slice C, B      their
- * bytes; all of it shares the second-level cache with the gather, so the terms add up rereads   bytes of B that come
- * from memory again, since they had left that cache longest   the steps one warp or CTA takes one after the other
+ *   work      instructions of a warp: entries × pieces of B, tiles × slices of 64 columns; of blocks, bytes of B
+ *   A         entries, tiles or blocks, once
+ *   rows      rows or windows, for each piece or slice
+ *   C, B      their bytes; all of it shares the second-level cache with the gather, so the terms add up
+ *   rereads   bytes of B that come from memory again, since they had left that cache
+ *   longest   the steps one warp or CTA takes one after the other
  *   joining   what the longest window's warps and CTAs take to add their parts
  *
  * Constants fitted to timings on one H200, bf16: 353 matrices (5·10^3 to 1.2·10^7 entries) at n = 256 and 1024, 116 of
  * them at n = 8 … 128, and 17 generated ones (up to 4·10^7 entries) at n = 8 … 256; from least squares of relative
  * errors on, by random steps that shorten what the picked kernels take and, with less weight, the errors near the
- * fastest. Errors spread 0.10–0.15 for windows, 0.15–0.20 for csr, 0.18–0.25 for blocks (logarithmic). The kernels
- * picked take 2.3 to 3.4 % longer than the fastest for each n (geometric means). */
+ * fastest. Errors spread 0.10–0.15 for windows, 0.16–0.22 for csr, 0.18–0.25 for blocks, 0.07–0.23 for csr-resident
+ * (logarithmic). The kernels picked take 2.2 to 2.6 % longer than the fastest for each n (geometric means). */
 #include <math.h>
 #include <string.h>
 
@@ -46,12 +48,12 @@ typedef struct candidate {
   const costs *costs; /* NULL: csr-resident */
 } candidate;
 
-static const costs csr = {1.26e-6, 4.18e-11, 0, 1.94e-10, 1.55e-13, 1.30e-13, 7.39e-8, 0, 0};
-static const costs window_8 = {1.49e-6, 2.64e-10, 0, 1.63e-10, 1.84e-13, 1.01e-13, 1.65e-7, 0.52e-6, 0.20e-6};
-static const costs window_16 = {1.89e-6, 2.90e-10, 2.47e-11, 3.11e-10, 1.78e-13, 1.16e-13, 1.73e-7, 0.29e-6, 0.37e-6};
-static const costs window_32 = {2.62e-6, 4.08e-10, 5.55e-11, 1.20e-9, 1.96e-13, 1.05e-13, 1.50e-7, 0.05e-6, 0.91e-6};
-static const costs window_64 = {2.11e-6, 6.07e-10, 1.63e-10, 3.27e-9, 1.97e-13, 1.83e-13, 1.87e-7, 1.01e-6, 1.61e-6};
-static const costs blocks_64 = {2.32e-6, 6.84e-14, 3.36e-9, 0, 2.77e-13, 1.78e-13, 8.52e-8, 0, 0};
+static const costs csr = {1.08e-6, 3.59e-11, 3.55e-12, 1.14e-10, 2.55e-13, 1.56e-13, 8.53e-8, 0, 0};
+static const costs window_8 = {1.49e-6, 2.64e-10, 0, 1.61e-10, 1.84e-13, 1.01e-13, 1.65e-7, 0.51e-6, 0.20e-6};
+static const costs window_16 = {1.89e-6, 2.90e-10, 2.47e-11, 3.10e-10, 1.78e-13, 1.16e-13, 1.73e-7, 0.28e-6, 0.37e-6};
+static const costs window_32 = {2.66e-6, 4.08e-10, 6.55e-11, 1.23e-9, 1.88e-13, 1.10e-13, 1.46e-7, 0.02e-6, 0.90e-6};
+static const costs window_64 = {2.48e-6, 6.12e-10, 1.63e-10, 3.12e-9, 1.96e-13, 1.97e-13, 1.81e-7, 0.69e-6, 1.63e-6};
+static const costs blocks_64 = {2.38e-6, 7.14e-14, 3.31e-9, 0, 2.60e-13, 1.90e-13, 8.19e-8, 0, 0};
 
 /* csr-resident: of its own model, which takes each multiprocessor by itself, and for a byte of C, whose way to memory
  * they share. */
@@ -111,11 +113,12 @@ static double c_bytes(const asparse_profile *p, const asparse_window_counts *win
 
 static double slices(const asparse_profile *p) { return ceil((double)p->n / SLICE_COLUMNS); }
 
-/* Warps for an entry: 8, 16 or 32 lanes of 16 bytes take it, however narrow B is (csr_cuda.cu). */
+/* Warps for an entry: as many lanes as 16 bytes of B each need, rounded up to a power of two (csr_cuda.cu). */
 static double csr_pieces(const asparse_profile *p) {
-  const double lane = 16.0 / (double)asparse_dtype_size(p->dtype), n = (double)p->n;
-  const double lanes = n <= 8 * lane ? 8 : n <= 16 * lane ? 16 : 32;
-  return lanes / 32 * ceil(n / (lanes * lane));
+  const double lane = 16.0 / (double)asparse_dtype_size(p->dtype), needed = ceil((double)p->n / lane);
+  int lanes = 1;
+  while (lanes < 32 && lanes < needed) lanes *= 2;
+  return lanes / 32.0 * ceil(needed / lanes);
 }
 
 static double tiles(const asparse_profile *p, const candidate *c) {
@@ -126,7 +129,7 @@ static double work_seconds(const asparse_profile *p, const candidate *c) {
   const costs *k = c->costs;
   if (c->format == ASPARSE_FORMAT_CSR) {
     const double rows = (double)(p->accumulate ? p->used_rows : p->m);
-    return csr_pieces(p) * (k->work * (double)p->nnz + k->row * rows);
+    return (double)p->nnz * (k->work * csr_pieces(p) + k->a) + k->row * csr_pieces(p) * rows;
   }
   if (c->format == ASPARSE_FORMAT_BCSR)
     return (double)p->blocks[2] * (k->work * c->unit * row_bytes(p, p->dtype) + k->a);

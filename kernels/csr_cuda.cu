@@ -1,4 +1,4 @@
-/* CSR on CUDA cores: a group of 8, 16 or 32 lanes computes one row × as many vectors of columns, a lane one vector (16
+/* CSR on CUDA cores: a group of 1, 2, 4 … 32 lanes computes one row × as many vectors of columns, a lane one vector (16
  * bytes of B, or one element where B or C is not aligned for that). Entries are broadcast reads; no shuffle, no
  * atomics. The first CTAs of the grid take some columns of one long row each, shared by groups of 8 lanes; the others
  * take a row a group. */
@@ -136,15 +136,17 @@ __device__ __forceinline__ void multiply_long_row(const Problem<T, C> &p, int32_
   store_one(p.c + row * p.ldc + col, total, p.accumulate);
 }
 
+/* CTAs of a long row, for the columns that a group of lanes takes elsewhere. */
+template <int kLanes> constexpr int kPieces = kLanes > kLongLanes ? kLanes / kLongLanes : 1;
+
 template <typename T, typename C, int V, int kLanes>
 __global__ void __launch_bounds__(32 * kWarps) csr_multiply(const Problem<T, C> p) {
   constexpr int kGroups = 32 / kLanes * kWarps;
-  constexpr int kPieces = kLanes / kLongLanes; /* CTAs of a long row */
   const int64_t first_col = static_cast<int64_t>(blockIdx.y) * kLanes * V;
-  const int64_t block = static_cast<int64_t>(blockIdx.x) - static_cast<int64_t>(p.n_long_rows) * kPieces;
+  const int64_t block = static_cast<int64_t>(blockIdx.x) - static_cast<int64_t>(p.n_long_rows) * kPieces<kLanes>;
   if (block < 0) {
-    const int32_t row = __ldg(p.long_rows + blockIdx.x / kPieces);
-    multiply_long_row<V>(p, row, first_col + blockIdx.x % kPieces * kLongLanes * V);
+    const int32_t row = __ldg(p.long_rows + blockIdx.x / kPieces<kLanes>);
+    multiply_long_row<V>(p, row, first_col + blockIdx.x % kPieces<kLanes> * kLongLanes * V);
     return;
   }
   const int64_t index = block * kGroups + threadIdx.x / kLanes;
@@ -163,10 +165,20 @@ __global__ void __launch_bounds__(32 * kWarps) csr_multiply(const Problem<T, C> 
 
 template <int V, int kLanes, typename T, typename C> cudaError_t launch(const Problem<T, C> &p, cudaStream_t stream) {
   constexpr int kGroups = 32 / kLanes * kWarps, kColumns = kLanes * V; /* of a CTA */
-  const int64_t blocks = static_cast<int64_t>(p.n_long_rows) * (kLanes / kLongLanes) + (p.n_rows - 1) / kGroups + 1;
+  const int64_t blocks = static_cast<int64_t>(p.n_long_rows) * kPieces<kLanes> + (p.n_rows - 1) / kGroups + 1;
   if (blocks > INT32_MAX) return cudaErrorInvalidValue;
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>((p.n - 1) / kColumns + 1));
   return launch_overlapped(csr_multiply<T, C, V, kLanes>, grid, 32 * kWarps, 0, stream, p);
+}
+
+/* As many lanes as B has vectors, so that none is idle where B is narrow. */
+template <int V, typename T, typename C> cudaError_t launch(const Problem<T, C> &p, cudaStream_t stream) {
+  const int64_t vectors = (p.n - 1) / V + 1;
+  if (vectors > 16) return launch<V, 32>(p, stream);
+  if (vectors > 8) return launch<V, 16>(p, stream);
+  if (vectors > 4) return launch<V, 8>(p, stream);
+  if (vectors > 2) return launch<V, 4>(p, stream);
+  return vectors > 1 ? launch<V, 2>(p, stream) : launch<V, 1>(p, stream);
 }
 
 bool aligned_to_16(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
@@ -193,8 +205,7 @@ cudaError_t multiply(const asparse_cuda_csr *a, int64_t n, const void *d_b, int6
   p.n_rows = p.rows ? a->n_used_rows : a->m;
   const bool vector = n % V == 0 && ldb % V == 0 && ldc % (16 / static_cast<int64_t>(sizeof(C))) == 0 &&
                       aligned_to_16(d_b) && aligned_to_16(d_c);
-  if (!vector) return launch<1, 32>(p, stream);
-  return n <= 8 * V ? launch<V, 8>(p, stream) : n <= 16 * V ? launch<V, 16>(p, stream) : launch<V, 32>(p, stream);
+  return vector ? launch<V>(p, stream) : launch<1>(p, stream);
 }
 
 } // namespace

@@ -36,13 +36,14 @@ static int check_refusals(const DeviceCsr &d) {
 
 static int check_all(Matrix &a, asparse_dtype dtype, asparse_dtype c_dtype, bool quick, uint64_t *seed) {
   const std::vector<int64_t> columns =
-      quick ? std::vector<int64_t>{1, 100} : std::vector<int64_t>{1, 7, 8, 33, 64, 100, 128, 143, 256, 257, 1024};
+      quick ? std::vector<int64_t>{1, 3, 16, 100}
+            : std::vector<int64_t>{1, 2, 3, 4, 7, 8, 16, 32, 33, 64, 100, 128, 143, 256, 257, 1024};
   int wrong = 0;
   a.fill(dtype, ++*seed);
   DeviceCsr d(a);
   for (const Layout &layout : layouts(columns))
     wrong += check(a, c_dtype, d, layout, false, Special::kNone, ++*seed, 1);
-  for (int64_t n : {64, 100, 33}) {
+  for (int64_t n : {8, 64, 100, 33}) {
     wrong += check(a, c_dtype, d, {n, n, n, 0}, true, Special::kNone, ++*seed, 1);
     wrong += check(a, c_dtype, d, {n, n, n, 0}, false, Special::kSome, ++*seed, 1);
     wrong += check(a, c_dtype, d, {n, n, n, 0}, false, Special::kNone, ++*seed, quick ? 2 : 20);
