@@ -96,6 +96,8 @@ def test():
         checks.that(any(re.search("seen", line) for line in complaints(result)), "the browser's console is not heard")
         shown(checks, program, folder, rows, "Every case")
         shown(checks, program, folder, [row for row in rows if row["ranks"] == 1][:1], "One case")
+        shown(checks, program, folder, records.load(ROOT / "jobs/results/scaling-1gpu.json"), "One rank")
+        checks.that("On one rank" in (folder / "page.html").read_text(), "no table of cases on one rank")
         shown(checks, program, folder, [dict(row, status="failed", message="<told>") for row in rows], "Failures")
     return checks.finish(least=15)
 

@@ -169,6 +169,17 @@ def facet_section(facet):
     return "\n".join(parts)
 
 
+def one_rank_table(found):
+    """Cases of which the study has no more ranks than one: nothing to draw."""
+    lines = [[facet.title, row["kernel"] or row["format"] or "", seconds(row["median_seconds"]),
+              f"{seconds(row['min_seconds'])} – {seconds(row['max_seconds'])}", number(row["gflops"]),
+              size(row["gpu_memory_max_bytes"] or row["memory_max_bytes"]), seconds(row["predicted_seconds"]),
+              number(row["predicted_over_measured"])] for facet in found for row in [facet.alone]]
+    columns = [("matrix", False), ("kernel", False), ("time", True), ("repeats", True), ("GFLOP/s", True),
+               ("memory", True), ("predicted", True), ("predicted / measured", True)]
+    return table("On one rank", columns, lines) if lines else ""
+
+
 def part_legend():
     items = "".join(tag("li", f'<svg width="14" height="12" viewBox="0 0 14 12" aria-hidden="true"><rect width="14" '
                         f'height="12" fill="{color}"/></svg>{escape(name)}') for name, _, color in PARTS)
@@ -186,8 +197,14 @@ def study_section(kind, found):
         return ""
     how = ("Times are medians over repeats of the slowest rank; vertical lines span the fastest and the slowest "
            "repeat; bars show what the median repeat consists of, by means over ranks; above them stands its time.")
-    return (tag("h2", f"{kind.capitalize()} scaling", id=kind) + tag("p", words + " " + how) + part_legend()
-            + "\n".join(facet_section(facet) for facet in mine))
+    single = [facet for facet in mine if facet.alone and all(row["ranks"] == 1 for row in facet.rows)]
+    drawn = [facet for facet in mine if facet not in single]
+    return (tag("h2", f"{kind.capitalize()} scaling", id=kind) + tag("p", words + " " + how)
+            + one_rank_table(single) + (part_legend() if drawn else "")
+            + "\n".join(facet_section(facet) for facet in drawn))
+
+
+RATES = {"host": "memory and arithmetic rates measured on the host", "cuda": "the constants of an H200"}
 
 
 def prediction_section(rows):
@@ -199,8 +216,8 @@ def prediction_section(rows):
                      if any(row["kind"] == kind for row in rows)) + tag("li", GUIDE_SWATCH + "1:1")
     return (tag("h2", "Prediction and measurement", id="prediction-section")
             + tag("p", "Predicted: slowest rank's max(own columns, exchange) + halo columns + layout, by the cost "
-                  "model with memory and arithmetic rates measured on the host, and default constants for the link "
-                  "between ranks. Packing is not in it.")
+                  f"model with {' or '.join(RATES[name] for name in distinct(rows, 'backend_used'))}, and default "
+                  "constants for the link between ranks. Packing is not in it.")
             + tag("p", escape(words)) + tag("ul", legend, class_="legend") + tag("div", plot, class_="one"))
 
 
