@@ -295,8 +295,13 @@ def sizes(checks, rows):
     good = [row for row in rows if row["status"] == "ok"]
     check_page(checks, page.render([], "Nothing"))
     check_page(checks, page.render([row for row in rows if row["status"] != "ok"], "Failures only"))
-    _, plots = check_page(checks, page.render([row for row in good if row["ranks"] == 1][:1], "One case"))
-    checks.that(len(plots) == 4, f"{len(plots)} plots of one case on one rank")
+    alone = next(row for row in good if row["ranks"] == 1)
+    root, plots = check_page(checks, page.render([alone], "One case"))
+    lines = cells(root, "On one rank")
+    checks.that(len(plots) == 1 and [line[1] for line in lines] == [alone["kernel"] or alone["format"]],
+                f"{len(plots)} plots of one case on one rank, {lines}")
+    _, plots = check_page(checks, page.render([alone, dict(alone, ranks=2, status="failed", message="")], "One point"))
+    checks.that(len(plots) == 4, f"{len(plots)} plots of one point")
     check_page(checks, page.render([row for row in good if row["ranks"] > 1], "No baseline"))
     many = [dict(row, id=f"{row['id']}-{i}", columns=i, exchange=row["exchange"] and f"way <{i % 9}> & more",
                  median_seconds=row["median_seconds"] * 10.0 ** (i % 7 - 3)) for i in range(30) for row in good]
@@ -330,6 +335,26 @@ def other_tools(checks, rows, out, folder):
     checks.that(extra_p.to_lines([]) == ("", []) and study.SCHEMA == 1 == records.SCHEMA, "schema")
 
 
+def gpus_of_a_host(checks, folder):
+    """jobs/scaling_gpus, small and on the host: every part of it has cases, the second time nothing is left to run."""
+    (folder / "matrices").mkdir()
+    run("asparse_generate", "grid2d:60,60", "--quiet", "-o", folder / "matrices/grid.h5")
+    command = [ROOT / "jobs/scaling_gpus", BIN, folder / "matrices", folder / "results", "2", "small"]
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       OMPI_MCA_rmaps_base_oversubscribe="1")
+    for words in ("[1/", "0 of"):
+        result = subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment, check=False)
+        checks.that(result.returncode == 0 and words in result.stdout, f"scaling_gpus: {said(result)}")
+    rows = read_csv(folder / "results/scaling-2gpu.csv")
+    checks.that(rows and all(row["status"] == "ok" for row in rows), f"scaling_gpus: {[row['message'] for row in rows]}")
+    for name, there in (("kind", {"strong", "weak"}), ("ranks", {"1", "2"}), ("columns", {"16", "64"}),
+                        ("exchange", {"", "auto", "rows", "replicate", "cover", "columns"}),
+                        ("placement", {"", "planner", "rows"})):
+        checks.that({row[name] for row in rows} == there, f"scaling_gpus, {name}: {({row[name] for row in rows})}")
+    checks.that(any(row["input"].endswith("grid.h5") for row in rows), "scaling_gpus: no file")
+    checks.that((folder / "results/scaling-2gpu.html").exists(), "scaling_gpus: no page")
+
+
 def test():
     checks = Checks()
     weak_descriptions(checks)
@@ -342,6 +367,8 @@ def test():
         page_is_right(checks, out, rows, folder)
         sizes(checks, rows)
         other_tools(checks, rows, out, folder)
+        if not BRIEF:
+            gpus_of_a_host(checks, folder)
     return checks.finish(least=1000)
 
 
