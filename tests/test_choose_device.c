@@ -122,74 +122,75 @@ static void times_are_sensible(void **state) {
   assert_true(isfinite(choose(&empty).predicted_seconds) && asparse_device_least_seconds(&empty) == 2e-6);
 }
 
-/* Narrow B: the kernel that is picked was the fastest, or nearly, and others were far behind. Measured on one H200. */
+/* What was the fastest, or nearly, while others were far behind; µs on one H200. */
+static const struct {
+  asparse_profile p;
+  const char *kernel;
+} measured[] = {
+    /* grid3d:90; csr 26, wcsr 8 105, bcsr 437 */
+    {{.m = 729000,
+      .k = 729000,
+      .n = 8,
+      .nnz = 5054400,
+      .longest_row = 7,
+      .blocks = {0, 0, 101809},
+      .windows = {{3790800, 4373232, 42, 0},
+                  {3701700, 4340144, 82, 0},
+                  {3657150, 3975648, 162, 0},
+                  {3634874, 3793392, 322, 0}}},
+     "csr"},
+    /* grid3d:90,points=27; wcsr 8 and 16 191 and 203, csr 276, bcsr 547 */
+    {{.m = 729000,
+      .k = 729000,
+      .n = 64,
+      .nnz = 19248832,
+      .longest_row = 27,
+      .blocks = {0, 0, 146667},
+      .windows = {{8044288, 8620544, 90, 0},
+                  {7254224, 7859168, 162, 0},
+                  {6859196, 7161680, 306, 0},
+                  {6661670, 6812896, 594, 0}}},
+     "wcsr-gather"},
+    /* fem3d:40; wcsr 16 and 8 63 and 70, 32 83, csr 104, bcsr 167 */
+    {{.m = 192000,
+      .k = 192000,
+      .n = 32,
+      .nnz = 14787288,
+      .longest_row = 81,
+      .blocks = {0, 0, 43542},
+      .windows = {{3258216, 3487872, 162, 0},
+                  {2464548, 2544960, 216, 0},
+                  {2068776, 2094016, 378, 0},
+                  {1870536, 1891776, 648, 0}}},
+     "wcsr-gather"},
+    /* uniform:500000,500000,16; csr 72, wcsr 8 144 */
+    {{.m = 500000,
+      .k = 500000,
+      .n = 8,
+      .nnz = 8000000,
+      .longest_row = 16,
+      .blocks = {0, 0, 7498412},
+      .windows = {{7999081, 8000000, 128, 0},
+                  {7998082, 8000000, 256, 0},
+                  {7995975, 8000000, 512, 0},
+                  {7991884, 8000000, 1024, 0}}},
+     "csr"},
+    /* rmat:18,32; wcsr 8 131, csr 240 */
+    {{.m = 262144,
+      .k = 262144,
+      .n = 8,
+      .nnz = 7612016,
+      .longest_row = 25056,
+      .blocks = {0, 0, 1723810},
+      .windows = {{6671700, 6927920, 40539, 0},
+                  {6234856, 6368432, 46704, 0},
+                  {5739804, 5804464, 53565, 0},
+                  {5192737, 5222896, 61248, 0}}},
+     "wcsr-gather"},
+};
+
 static void narrow_b_takes_the_fastest(void **state) {
   (void)state;
-  static const struct {
-    asparse_profile p;
-    const char *kernel;
-  } measured[] = {
-      /* grid3d:90; µs: csr 26, wcsr 8 105, bcsr 437 */
-      {{.m = 729000,
-        .k = 729000,
-        .n = 8,
-        .nnz = 5054400,
-        .longest_row = 7,
-        .blocks = {0, 0, 101809},
-        .windows = {{3790800, 4373232, 42, 0},
-                    {3701700, 4340144, 82, 0},
-                    {3657150, 3975648, 162, 0},
-                    {3634874, 3793392, 322, 0}}},
-       "csr"},
-      /* grid3d:90,points=27; wcsr 8 and 16 191 and 203, csr 276, bcsr 547 */
-      {{.m = 729000,
-        .k = 729000,
-        .n = 64,
-        .nnz = 19248832,
-        .longest_row = 27,
-        .blocks = {0, 0, 146667},
-        .windows = {{8044288, 8620544, 90, 0},
-                    {7254224, 7859168, 162, 0},
-                    {6859196, 7161680, 306, 0},
-                    {6661670, 6812896, 594, 0}}},
-       "wcsr-gather"},
-      /* fem3d:40; wcsr 16 and 8 63 and 70, 32 83, csr 104, bcsr 167 */
-      {{.m = 192000,
-        .k = 192000,
-        .n = 32,
-        .nnz = 14787288,
-        .longest_row = 81,
-        .blocks = {0, 0, 43542},
-        .windows = {{3258216, 3487872, 162, 0},
-                    {2464548, 2544960, 216, 0},
-                    {2068776, 2094016, 378, 0},
-                    {1870536, 1891776, 648, 0}}},
-       "wcsr-gather"},
-      /* uniform:500000,500000,16; csr 72, wcsr 8 144 */
-      {{.m = 500000,
-        .k = 500000,
-        .n = 8,
-        .nnz = 8000000,
-        .longest_row = 16,
-        .blocks = {0, 0, 7498412},
-        .windows = {{7999081, 8000000, 128, 0},
-                    {7998082, 8000000, 256, 0},
-                    {7995975, 8000000, 512, 0},
-                    {7991884, 8000000, 1024, 0}}},
-       "csr"},
-      /* rmat:18,32; wcsr 8 131, csr 240 */
-      {{.m = 262144,
-        .k = 262144,
-        .n = 8,
-        .nnz = 7612016,
-        .longest_row = 25056,
-        .blocks = {0, 0, 1723810},
-        .windows = {{6671700, 6927920, 40539, 0},
-                    {6234856, 6368432, 46704, 0},
-                    {5739804, 5804464, 53565, 0},
-                    {5192737, 5222896, 61248, 0}}},
-       "wcsr-gather"},
-  };
   for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
     asparse_profile p = measured[i].p;
     p.dtype = ASPARSE_BF16;
