@@ -51,12 +51,18 @@ class Checks:
         return 1 if self.failed else 0
 
 
+# Without mpirun Open MPI starts a daemon, which takes longer than most runs here, unless it is told to do without. Its
+# folder has the same name for all such processes then.
+MPI_FOLDER = tempfile.TemporaryDirectory(prefix="asparse-test-mpi-")
+ALONE = {"OMPI_MCA_ess_singleton_isolated": "1", "OMPI_MCA_orte_tmpdir_base": MPI_FOLDER.name}
+
+
 def run(program, *arguments, ranks=None, timeout=120, environment=None):
     """Runs a program, alone or on ranks; the result has returncode, stdout, stderr."""
     command = [str(BIN / program), *map(str, arguments)]
     if ranks is not None:
         command = [*MPIEXEC, "-np", str(ranks), *command]
-    env = dict(os.environ, **(environment or {}))
+    env = dict(os.environ, **(ALONE if ranks is None else {}), **(environment or {}))
     # In a session of its own: Open MPI, ending a job whose ranks have only just been forked, signals its own group.
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env, errors="replace",
                           start_new_session=ranks is not None)
