@@ -51,10 +51,13 @@ class Checks:
         return 1 if self.failed else 0
 
 
-# Without mpirun Open MPI starts a daemon, which takes longer than most runs here, unless it is told to do without. Its
-# folder has the same name for all such processes then.
-MPI_FOLDER = tempfile.TemporaryDirectory(prefix="asparse-test-mpi-")
-ALONE = {"OMPI_MCA_ess_singleton_isolated": "1", "OMPI_MCA_orte_tmpdir_base": MPI_FOLDER.name}
+MPI_FOLDERS = tempfile.TemporaryDirectory(prefix="asparse-test-mpi-")
+
+
+def alone():
+    """Without mpirun Open MPI starts a daemon, which takes longer than most runs here, unless it is told to do without.
+    All such processes give their folder the same name then, so each has it in another place."""
+    return {"OMPI_MCA_ess_singleton_isolated": "1", "OMPI_MCA_orte_tmpdir_base": tempfile.mkdtemp(dir=MPI_FOLDERS.name)}
 
 
 def run(program, *arguments, ranks=None, timeout=120, environment=None):
@@ -62,7 +65,7 @@ def run(program, *arguments, ranks=None, timeout=120, environment=None):
     command = [str(BIN / program), *map(str, arguments)]
     if ranks is not None:
         command = [*MPIEXEC, "-np", str(ranks), *command]
-    env = dict(os.environ, **(ALONE if ranks is None else {}), **(environment or {}))
+    env = dict(os.environ, **(alone() if ranks is None else {}), **(environment or {}))
     # In a session of its own: Open MPI, ending a job whose ranks have only just been forked, signals its own group.
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env, errors="replace",
                           start_new_session=ranks is not None)
